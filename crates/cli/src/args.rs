@@ -53,7 +53,7 @@ pub use policy::{PolicyCheckArgs, PolicyCommand, PolicyMayArgs, PolicyShowArgs, 
 pub use prove::ProveArgs;
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 #[cfg(target_os = "linux")]
-pub use relay::{RelayArgs, RelayCommand, RelayServeArgs, Store};
+pub use relay::{RelayArgs, RelayCommand, RelayDirectArgs, RelayServeArgs, Store};
 pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 pub use token::{TokenCommand, TokenNewArgs};
 

@@ -57,6 +57,8 @@ pub struct Here {
     elsewhere: Option<Elsewhere>,
     /// Its version was looked at.
     compared: Cell<bool>,
+    /// A terminal will be attached by the next connection.
+    attaches: Cell<bool>,
 }
 
 impl Here {
@@ -76,6 +78,7 @@ impl Here {
             inside: OnceCell::new(),
             greeted: RefCell::default(),
             compared: Cell::default(),
+            attaches: Cell::default(),
         })
     }
 
@@ -158,6 +161,12 @@ impl Here {
         }
     }
 
+    /// The same by which a terminal is attached: it finds its host again by itself, and so may change its way.
+    pub fn link_to_attach(&self) -> Result<Link<'_>, Failure> {
+        self.attaches.set(true);
+        self.link()
+    }
+
     /// A link to the host, which is started where it does not run.
     pub fn link(&self) -> Result<Link<'_>, Failure> {
         Ok(Link { here: self, connection: self.connect()?, breaks: 0 })
@@ -178,7 +187,8 @@ impl Here {
     pub fn connect(&self) -> Result<Connection, Failure> {
         self.make_state()?;
         if self.is_elsewhere() {
-            let connection = self.route()?.connect(self.who()?)?;
+            let route = if self.attaches.get() { self.route()?.moving() } else { self.route()? };
+            let connection = route.connect(self.who()?)?;
             self.compare(&connection);
             return Ok(connection);
         }

@@ -60,9 +60,9 @@ impl Elsewhere {
     }
 
     /// The way there through relays, where that is the way.
-    pub fn relayed(&self) -> Result<Option<Relayed>, Failure> {
+    pub fn relayed(&self, home: &Home) -> Result<Option<Relayed>, Failure> {
         let Some(key) = self.key else { return Ok(None) };
-        let relayed = Relayed::new(&self.name, &self.relays, key);
+        let relayed = Relayed::new(&self.name, &self.relays, key, home.run.clone());
         relayed.map(Some).map_err(|error| Failure::from_error("bad_request", &error))
     }
 
@@ -74,25 +74,25 @@ impl Elsewhere {
 
     /// The way there.
     pub fn route(&self, home: &Home) -> Result<Route, Failure> {
-        Ok(self.relayed()?.map_or_else(|| Route::Ssh(self.ssh(home)), Route::Relay))
+        Ok(self.relayed(home)?.map_or_else(|| Route::Ssh(self.ssh(home)), Route::Relay))
     }
 
     /// An actor of this home under the handle it has there. At first it is made known, by the ssh login; behind a relay the host says it.
     pub fn known_as(&mut self, home: &Home, who: &Identity) -> Result<Identity, Failure> {
-        self.known_by(self.ssh(home), who)
+        self.known_by(home, self.ssh(home), who)
     }
 
     /// The same for somebody who cannot answer ssh's questions now.
     pub fn known_unattended(&mut self, home: &Home, who: &Identity) -> Result<Identity, Failure> {
-        self.known_by(Ssh { batch: true, ..self.ssh(home) }, who)
+        self.known_by(home, Ssh { batch: true, ..self.ssh(home) }, who)
     }
 
-    fn known_by(&mut self, ssh: Ssh, who: &Identity) -> Result<Identity, Failure> {
+    fn known_by(&mut self, home: &Home, ssh: Ssh, who: &Identity) -> Result<Identity, Failure> {
         let here = &who.actor().handle;
         if let Some(there) = self.actors.get(here) {
             return Ok(who.called(there.clone()));
         }
-        if let Some(relayed) = self.relayed()? {
+        if let Some(relayed) = self.relayed(home)? {
             let there = relayed.handle_of(who)?;
             self.actors.insert(here.clone(), there.clone());
             return Ok(who.called(there));

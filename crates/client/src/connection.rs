@@ -1,6 +1,7 @@
 //! One connection to a host: requests out, answers and events in.
 
 use crate::identity::Identity;
+use holdfast_relay::RelayUrl;
 use holdfast_types::{Challenge, Signature};
 use holdfast_wire::devices::{InviteAcceptAnswer, InviteAcceptParams};
 use holdfast_wire::frame::{FRAME_BYTES_MAX, Frame, FrameError};
@@ -26,6 +27,8 @@ pub struct Connection {
     hello: Box<HelloAnswer>,
     /// The `identify` request: no caller waits for its answer.
     identified: Option<u64>,
+    /// Where it goes through, if not here or by ssh.
+    through: Option<RelayUrl>,
 }
 
 /// What a host sent of itself or as an answer.
@@ -78,9 +81,9 @@ pub struct Greeted(Connection, Option<[u8; 32]>);
 impl Greeted {
     /// Says hello on a fresh stream, as this program.
     pub fn on(stream: UnixStream, program: &str) -> Result<Greeted, CallError> {
-        let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]), inside: None };
+        let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]), inside: None, direct: Vec::new() };
         let hello = Box::new(hello);
-        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None };
+        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None, through: None };
         let params = HelloParams { versions: VERSIONS.to_vec(), program: program.to_owned() };
         *connection.hello = connection.call::<op::Hello>(&params)?;
         Ok(Greeted(connection, None))
@@ -102,6 +105,11 @@ impl Greeted {
     #[must_use]
     pub fn inside(&self) -> Option<&Inside> {
         self.0.hello.inside.as_ref()
+    }
+
+    /// Where the host listens itself, as it says.
+    pub(crate) fn direct(&self) -> &[String] {
+        &self.0.hello.direct
     }
 
     /// Says who speaks.
@@ -141,6 +149,18 @@ impl Connection {
     /// Says hello on a fresh stream, and who speaks.
     pub fn open(stream: UnixStream, who: &Identity) -> Result<Connection, CallError> {
         Greeted::on(stream, PROGRAM)?.identify(who)
+    }
+
+    /// It goes through this relay, or to this address of the host's own.
+    pub(crate) fn through(mut self, at: RelayUrl) -> Connection {
+        self.through = Some(at);
+        self
+    }
+
+    /// The relay it goes through, or the host's own address; none here and by ssh.
+    #[must_use]
+    pub fn way(&self) -> Option<&RelayUrl> {
+        self.through.as_ref()
     }
 
     /// What the host said of itself.

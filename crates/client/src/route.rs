@@ -94,6 +94,15 @@ impl Route {
         matches!(self, Route::Ssh(_) | Route::Relay(_))
     }
 
+    /// The same, for somebody who finds its host again by itself: a connection through a relay ends once the host can be reached without it.
+    #[must_use]
+    pub fn moving(mut self) -> Route {
+        if let Route::Relay(relayed) = &mut self {
+            relayed.moves = true;
+        }
+        self
+    }
+
     /// The same, for somebody who cannot answer ssh's questions now.
     #[must_use]
     pub fn unattended(mut self) -> Route {

@@ -113,7 +113,7 @@ impl Server {
                     Ok(speaker) if speaker.path.is_remote() => None,
                     Ok(_) | Err(_) => self.inside(&Box::pin(self.come_from(connection)).await),
                 };
-                plain(HelloAnswer { inside, ..answer })
+                plain(HelloAnswer { inside, direct: self.direct_for(connection), ..answer })
             }
             (Call::Identify(_), Ok(speaker)) if speaker.path.is_remote() => {
                 Err(Fault::new(Code::BadRequest, "this connection already has an actor: that of its token"))
@@ -278,6 +278,7 @@ impl Server {
                 self.registry.must_hold(&actor, Right::Configure, "add a relay")?;
                 plain(self.relays.add(&params.url).await?)
             }
+            Call::RelayDirect(params) => plain(self.relay_direct(&params, &actor, path).await?),
             Call::RelayRemove(params) => {
                 self.registry.must_hold(&actor, Right::Configure, "remove a relay")?;
                 plain(self.relays.remove(&params.url).await?)
@@ -574,5 +575,6 @@ fn hello(params: &HelloParams, challenge: Challenge) -> Result<HelloAnswer, Faul
         program: concat!("holdfast ", env!("CARGO_PKG_VERSION")).into(),
         challenge,
         inside: None,
+        direct: Vec::new(),
     })
 }

@@ -5,7 +5,7 @@
 
 use holdfast_channel::{Secret, exchange_key, prove_host};
 use holdfast_relay::server::{Config, Limits, bind};
-use holdfast_relay::{Arrival, Dialer, Guests, RelayUrl, Standing, answer, reach, wait};
+use holdfast_relay::{Arrival, Dialer, Guests, RelayUrl, Standing, Wanted, answer, reach, wait};
 use holdfast_types::{Handle, HostKey, hex_bytes, hex_text};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -184,7 +184,7 @@ impl Guests for One {
 
 /// Both ends of a channel through the relay.
 fn joined(url: &RelayUrl, arrivals: &Receiver<Arrival>) -> Told<(UnixStream, UnixStream)> {
-    let reached = reach(vec![url.clone()], HostKey(host().public()), client(), None)?;
+    let reached = reach(Wanted { at: vec![url.clone()], ..Wanted::default() }, HostKey(host().public()), client(), None)?;
     Ok((reached.stream, arrivals.recv_timeout(Duration::from_secs(10))?.stream))
 }
 

@@ -1,8 +1,9 @@
-//! A host's end of one client's connection: dial back, find out who asks, carry.
+//! A host's end of one client's connection: dial back, or take it as it comes, find out who asks, carry.
 
 use crate::carry::carry;
 use crate::dial::Dialer;
 use crate::random;
+use crate::stream::Socket;
 use crate::url::RelayUrl;
 use futures_util::{SinkExt, StreamExt};
 use holdfast_channel::{Asks, Responder, Secret};
@@ -35,7 +36,7 @@ pub struct Arrival {
     pub invite: Option<[u8; 16]>,
 }
 
-/// Picks up a client, and carries until one end is over. Whoever does not speak the channel, or knows nobody here, is hung up on.
+/// Picks up a client, and carries until one end is over.
 pub async fn answer(
     dialer: &Dialer,
     relay: &RelayUrl,
@@ -44,7 +45,18 @@ pub async fn answer(
     guests: &impl Guests,
     arrived: impl FnOnce(Arrival),
 ) {
-    let Ok(mut socket) = dialer.dial(relay, &format!("/d/{token}")).await else { return };
+    if let Ok(socket) = dialer.dial(relay, &format!("/d/{token}")).await {
+        receive(socket, secret, guests, arrived).await;
+    }
+}
+
+/// Carries a client's connection until one end is over. Whoever does not speak the channel, or knows nobody here, is hung up on.
+pub(crate) async fn receive(
+    mut socket: Socket,
+    secret: &Secret,
+    guests: &impl Guests,
+    arrived: impl FnOnce(Arrival),
+) {
     let Ok(Some(Ok(Message::Binary(first)))) = tokio::time::timeout(FIRST, socket.next()).await else { return };
     let Ok(responder) = Responder::read(secret, &first, random()) else { return };
     let (key, invite, answered) = match responder.asks() {

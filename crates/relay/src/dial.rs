@@ -147,7 +147,7 @@ pub(crate) fn bad_pem(path: &Path, why: &dyn std::error::Error) -> io::Error {
 /// without: that would be a service of the client's own machine.
 fn sent_on(from: &RelayUrl, location: &str, path: &str) -> Option<RelayUrl> {
     let to: RelayUrl = location.strip_suffix(path)?.parse().ok()?;
-    (to != *from && (to.tls() || !from.tls())).then_some(to)
+    (to != *from && !to.is_direct() && (to.tls() || !from.tls())).then_some(to)
 }
 
 impl DialError {
@@ -168,9 +168,16 @@ mod tests {
             |from: &str, location: &str| sent_on(&from.parse().unwrap(), location, "/c/ab").map(|url| url.to_string());
         assert_eq!(to("https://a", "https://b:8443/c/ab"), Some("https://b:8443".into()));
         assert_eq!(to("http://127.0.0.1:1", "http://127.0.0.1:2/c/ab"), Some("http://127.0.0.1:2".into()));
-        for bad in
-            ["https://a/c/ab", "https://b/c/cd", "https://b", "/c/ab", "", "http://127.0.0.1:22/c/ab", "http://b/c/ab"]
-        {
+        for bad in [
+            "https://a/c/ab",
+            "https://b/c/cd",
+            "https://b",
+            "/c/ab",
+            "",
+            "http://127.0.0.1:22/c/ab",
+            "http://b/c/ab",
+            "direct://127.0.0.1:22/c/ab",
+        ] {
             assert_eq!(to("https://a", bad), None, "{bad}");
         }
     }

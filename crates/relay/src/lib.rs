@@ -1,7 +1,7 @@
 //! The relay, and both ways to it.
 //!
 //! A host dials out to a relay and waits there ([`wait`]); a client asks the relay for that host ([`reach`]); the relay joins the two
-//! ([`server`]). What passes through is the sealed channel of `holdfast-channel`: the relay sees that two keys speak, when, and how much.
+//! ([`server`]). A host that listens itself is dialled without one ([`Direct`]). What passes through is the sealed channel of `holdfast-channel`: the relay sees that two keys speak, when, and how much.
 //! `spec/relay.md` has the protocol.
 //!
 //! What makes it safe:
@@ -17,6 +17,7 @@
 mod answer;
 mod carry;
 mod dial;
+mod direct;
 mod etcd;
 mod reach;
 pub mod server;
@@ -26,8 +27,9 @@ mod wait;
 
 pub use answer::{Arrival, Guests, answer};
 pub use dial::{CA_VARIABLE, DialError, Dialer};
+pub use direct::Direct;
 pub use etcd::{Cluster, Member};
-pub use reach::{ReachError, Reached, reach};
+pub use reach::{ReachError, Reached, Wanted, reach};
 pub use url::{RelayUrl, UrlError};
 pub use wait::{Standing, wait};
 

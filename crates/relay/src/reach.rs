@@ -1,4 +1,4 @@
-//! A client's way to a host: through whichever of its relays answers first.
+//! A client's way to a host: where it listens itself, or through whichever of its relays answers first.
 
 use crate::carry::carry;
 use crate::dial::{DialError, Dialer};
@@ -15,8 +15,20 @@ use tokio_tungstenite::tungstenite::Message;
 
 /// How long a relay has before the next one is tried beside it: longer than most take.
 const NEXT: Duration = Duration::from_millis(300);
+/// The same for a host's own addresses: in the same network it answers sooner, and elsewhere nobody waits for it longer than that.
+const NEXT_BEHIND_DIRECT: Duration = Duration::from_millis(80);
 /// How long the host may take to answer.
 const ANSWER: Duration = Duration::from_secs(15);
+
+/// Where a host may be.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Its own addresses, then its relays: in the order in which they are tried.
+    pub at: Vec<RelayUrl>,
+    /// A connection through a relay ends once the host answers at one of its own addresses, which are tried this often: whoever resumes then goes
+    /// on without the relay. None: it stays.
+    pub moves_every: Option<Duration>,
+}
 
 /// A way to a host.
 #[derive(Debug)]
@@ -27,7 +39,7 @@ pub struct Reached {
     pub binding: [u8; 32],
     /// By which handle the host knows us; none for the guest of an invite.
     pub handle: Option<Handle>,
-    /// Through which relay.
+    /// Through which relay, or at which address of its own.
     pub relay: RelayUrl,
 }
 
@@ -75,7 +87,7 @@ impl ReachError {
 
 /// Reaches a host, and carries until one end is over, on a thread of its own.
 pub fn reach(
-    relays: Vec<RelayUrl>,
+    wanted: Wanted,
     host: HostKey,
     secret: Secret,
     invited: Option<Invited>,
@@ -87,7 +99,7 @@ pub fn reach(
             Err(error) => return drop(sender.send(Err(error.into()))),
         };
         runtime.block_on(async {
-            let joined = join(&relays, &host, &secret, invited.as_ref()).await;
+            let joined = join(&wanted.at, &host, &secret, invited.as_ref()).await;
             let ready = joined.and_then(|joined| {
                 let (ours, theirs) = UnixStream::pair()?;
                 theirs.set_nonblocking(true)?;
@@ -98,8 +110,12 @@ pub fn reach(
             });
             match ready {
                 Ok((reached, socket, channel, local)) => {
+                    let every = wanted.moves_every.filter(|_| !reached.relay.is_direct());
                     if sender.send(Ok(reached)).is_ok() {
-                        let _ = carry(socket, channel, local).await;
+                        tokio::select! {
+                            _ = carry(socket, channel, local) => {}
+                            () = answers_itself(&wanted.at, &host, &secret, every) => {}
+                        }
                     }
                 }
                 Err(error) => drop(sender.send(Err(error))),
@@ -108,6 +124,18 @@ pub fn reach(
     };
     std::thread::Builder::new().name("relay".into()).spawn(work)?;
     reached.recv().unwrap_or_else(|_| Err(std::io::Error::other("the relay's thread ended").into()))
+}
+
+/// Ends once the host answers where it listens itself.
+async fn answers_itself(at: &[RelayUrl], host: &HostKey, secret: &Secret, every: Option<Duration>) {
+    let direct: Vec<RelayUrl> = at.iter().filter(|url| url.is_direct()).cloned().collect();
+    let Some(every) = every.filter(|_| !direct.is_empty()) else { return std::future::pending().await };
+    loop {
+        tokio::time::sleep(every).await;
+        if join(&direct, host, secret, None).await.is_ok() {
+            return;
+        }
+    }
 }
 
 struct Joined {
@@ -127,6 +155,8 @@ async fn join(
     let mut left = relays.iter();
     let mut tries = FuturesUnordered::new();
     let mut worst: Option<ReachError> = None;
+    let behind = |relay: &RelayUrl| if relay.is_direct() { NEXT_BEHIND_DIRECT } else { NEXT };
+    let mut pause = NEXT;
     let keep = |error: ReachError, worst: &mut Option<ReachError>| {
         if worst.as_ref().is_none_or(|known| known.weight() < error.weight()) {
             *worst = Some(error);
@@ -135,7 +165,10 @@ async fn join(
     loop {
         if tries.is_empty() {
             match left.next() {
-                Some(relay) => tries.push(through(&dialer, relay, host, secret, invited)),
+                Some(relay) => {
+                    pause = behind(relay);
+                    tries.push(through(&dialer, relay, host, secret, invited));
+                }
                 None => return Err(worst.unwrap_or(ReachError::NoRelay)),
             }
         }
@@ -146,8 +179,9 @@ async fn join(
                 Some(Err(error)) => keep(error, &mut worst),
                 None => {}
             },
-            () = tokio::time::sleep(NEXT), if is_more => {
+            () = tokio::time::sleep(pause), if is_more => {
                 if let Some(relay) = left.next() {
+                    pause = behind(relay);
                     tries.push(through(&dialer, relay, host, secret, invited));
                 }
             }

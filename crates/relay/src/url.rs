@@ -1,4 +1,4 @@
-//! Where a relay is: `https://NAME[:PORT]`.
+//! Where a relay is: `https://NAME[:PORT]`; and where a host itself listens: `direct://NAME:PORT`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,12 +6,20 @@ use std::str::FromStr;
 
 const ADDRESS_BYTES_MAX: usize = 160;
 
-/// A relay's address.
+/// A relay's address, or a host's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RelayUrl {
-    tls: bool,
+    scheme: Scheme,
     name: String,
     port: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Scheme {
+    Tls,
+    Plain,
+    /// The host itself, without a relay in between. Plain: the sealed channel is all there is.
+    Direct,
 }
 
 /// Why a text is none.
@@ -29,7 +37,18 @@ impl RelayUrl {
     /// With TLS.
     #[must_use]
     pub fn tls(&self) -> bool {
-        self.tls
+        self.scheme == Scheme::Tls
+    }
+
+    /// The host listens there itself.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.scheme == Scheme::Direct
+    }
+
+    /// Where a host listens itself: `NAME:PORT`.
+    pub fn direct(address: &str) -> Result<RelayUrl, UrlError> {
+        format!("direct://{address}").parse()
     }
 
     /// The machine's name or address.
@@ -41,7 +60,7 @@ impl RelayUrl {
     /// Its port.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.port.unwrap_or(if self.tls { 443 } else { 80 })
+        self.port.unwrap_or(if self.tls() { 443 } else { 80 })
     }
 
     /// `NAME` or `NAME:PORT`, as in the URL: what is sent as `Host`, and what a host signs.
@@ -57,7 +76,12 @@ impl RelayUrl {
 
 impl fmt::Display for RelayUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", if self.tls { "https" } else { "http" }, self.address())
+        let scheme = match self.scheme {
+            Scheme::Tls => "https",
+            Scheme::Plain => "http",
+            Scheme::Direct => "direct",
+        };
+        write!(f, "{scheme}://{}", self.address())
     }
 }
 
@@ -67,9 +91,10 @@ impl FromStr for RelayUrl {
     fn from_str(text: &str) -> Result<RelayUrl, UrlError> {
         let form = || UrlError::Form(text.chars().take(80).collect());
         let (scheme, rest) = text.trim().split_once("://").ok_or_else(form)?;
-        let tls = match scheme {
-            "https" | "wss" => true,
-            "http" | "ws" => false,
+        let scheme = match scheme {
+            "https" | "wss" => Scheme::Tls,
+            "http" | "ws" => Scheme::Plain,
+            "direct" => Scheme::Direct,
             _ => return Err(form()),
         };
         let address = rest.strip_suffix('/').unwrap_or(rest).to_ascii_lowercase();
@@ -83,8 +108,13 @@ impl FromStr for RelayUrl {
         if name.is_empty() || name.len() > ADDRESS_BYTES_MAX || !name.chars().all(fits) || port == Some(0) {
             return Err(form());
         }
-        let url = RelayUrl { tls, name, port };
-        if url.tls || url.is_loopback() { Ok(url) } else { Err(UrlError::Plain(url.to_string())) }
+        // There is no port that people expect a host at.
+        if scheme == Scheme::Direct && port.is_none() {
+            return Err(form());
+        }
+        let url = RelayUrl { scheme, name, port };
+        let is_plain = scheme == Scheme::Plain && !url.is_loopback();
+        if is_plain { Err(UrlError::Plain(url.to_string())) } else { Ok(url) }
     }
 }
 
@@ -101,6 +131,10 @@ mod tests {
         assert_eq!(read("http://[::1]:7000"), Ok(("http://[::1]:7000".into(), "[::1]:7000".into(), 7000)));
         assert_eq!("http://[::1]:7000".parse::<RelayUrl>().map(|url| url.name().to_owned()), Ok("::1".into()));
         assert!(matches!(read("http://relay.example"), Err(UrlError::Plain(_))));
+        let direct = |text| RelayUrl::direct(text).map(|url| (url.to_string(), url.is_direct(), url.tls()));
+        assert_eq!(direct("192.168.1.5:7434"), Ok(("direct://192.168.1.5:7434".into(), true, false)));
+        assert_eq!(direct("[fd00::5]:7434"), Ok(("direct://[fd00::5]:7434".into(), true, false)));
+        assert!(direct("192.168.1.5").is_err(), "a port is needed");
         for bad in [
             "",
             "relay.example",

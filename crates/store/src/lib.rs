@@ -2,7 +2,7 @@
 //!
 //! | shape | files | what tells damage |
 //! |---|---|---|
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
@@ -84,6 +84,10 @@ pub const TERMINAL: Format = Format { kind: "terminal", version: 2 };
 pub const HOST_KEY: Format = Format { kind: "host-key", version: 2 };
 /// Relays the host waits at.
 pub const RELAYS: Format = Format { kind: "relays", version: 2 };
+/// Where the host listens itself.
+pub const DIRECT: Format = Format { kind: "direct", version: 2 };
+/// Where a host elsewhere says it listens.
+pub const DIRECT_KNOWN: Format = Format { kind: "direct-known", version: 2 };
 /// Invites and devices.
 pub const DEVICES: Format = Format { kind: "devices", version: 2 };
 /// What browsers' logins are made with.

@@ -300,6 +300,7 @@ terms! {
     "actor.list": Known NONE, Ignores, Sessions, Host, Looks;
     "actor.remove": Known one(Configure), Ignores, Sessions, Host, Journal;
     "relay.add": Known one(Configure), Ignores, Listed, Other, Elsewhere;
+    "relay.direct": Known one(Configure), Ignores, Listed, Other, Elsewhere;
     "relay.list": Known NONE, Ignores, Listed, Host, Looks;
     "relay.remove": Known one(Configure), Ignores, Listed, Other, Elsewhere;
     // Who shares a session holds `grant` there; who shares the host is a human.

@@ -15,6 +15,35 @@ pub struct RelayParams {
     pub url: String,
 }
 
+/// Addresses of its own that a host names: a machine has few that others reach.
+pub const DIRECT_MAX: usize = 8;
+
+/// Where a host shall listen itself.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectParams {
+    /// `IP:PORT`; none: nowhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// Where others find it, as `NAME:PORT`; none: at the machine's own address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+}
+
+/// Where a host listens itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectView {
+    /// `IP:PORT`.
+    pub listen: String,
+    /// Where its devices are told to find it.
+    pub addresses: Vec<String>,
+    /// It listens.
+    pub up: bool,
+    /// Why it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
 /// A relay as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RelayView {
@@ -171,6 +200,9 @@ pub struct RelaysAnswer {
     pub name: String,
     /// Its relays.
     pub relays: Vec<RelayView>,
+    /// Where it listens itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<DirectView>,
 }
 
 /// Which page a browser has already.

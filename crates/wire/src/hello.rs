@@ -26,6 +26,9 @@ pub struct HelloAnswer {
     /// Where the host found the process that connected, if that is no place of a person: no human is taken at its word there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<Inside>,
+    /// Addresses, as `NAME:PORT`, where the host can be reached without a relay: for devices of the whole host that came through one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub direct: Vec<String>,
 }
 
 /// Where a process was found. Neither of the two: where it comes from is not known.

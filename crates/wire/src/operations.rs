@@ -346,7 +346,9 @@ operations! {
     ActorRemove = "actor.remove" (ActorParams) -> Nothing, Route::Delete("/actors/{handle}");
     #[doc = "Wait at a relay, so that clients can reach this host through it."]
     RelayAdd = "relay.add" (RelayParams) -> RelaysAnswer, Route::Post("/relays");
-    #[doc = "List the relays this host waits at, and get the host's key."]
+    #[doc = "Listen for devices that reach this host without a relay, or stop."]
+    RelayDirect = "relay.direct" (DirectParams) -> RelaysAnswer, Route::Post("/relays/direct");
+    #[doc = "List the relays this host waits at, where it listens itself, and get the host's key."]
     RelayList = "relay.list" (Nothing) -> RelaysAnswer, Route::Get("/relays");
     #[doc = "Wait at a relay no longer."]
     RelayRemove = "relay.remove" (RelayParams) -> RelaysAnswer, Route::Post("/relays/remove");

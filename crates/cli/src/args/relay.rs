@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    override_usage = "holdfast relay --listen <ADDR> [--tls-cert <FILE> --tls-key <FILE> | --behind-proxy]\n       holdfast relay add <URL>\n       holdfast relay ls\n       holdfast relay remove <URL>"
+    override_usage = "holdfast relay --listen <ADDR> [--tls-cert <FILE> --tls-key <FILE> | --behind-proxy]\n       holdfast relay add <URL>\n       holdfast relay ls\n       holdfast relay remove <URL>\n       holdfast relay direct [--listen <ADDR> | --off]"
 )]
 pub struct RelayArgs {
     #[command(subcommand)]
@@ -25,6 +25,21 @@ pub enum RelayCommand {
     Ls,
     /// Leave a relay
     Remove(RelayUrlArg),
+    /// Let your devices reach this host without a relay where they can, or show whether they may
+    Direct(RelayDirectArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct RelayDirectArgs {
+    /// Listen here: IP:PORT, as in 0.0.0.0:7434
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// Where devices find this host, if not at its own address: NAME:PORT. Can be repeated
+    #[arg(long = "address", value_name = "NAME:PORT", requires = "listen")]
+    pub addresses: Vec<String>,
+    /// Stop listening
+    #[arg(long, conflicts_with = "listen")]
+    pub off: bool,
 }
 
 #[derive(Debug, clap::Args)]

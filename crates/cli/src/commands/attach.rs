@@ -21,7 +21,7 @@ pub fn attach(here: &Here, args: &AttachArgs) -> Result<u8, Failure> {
         refuse_nested("attach")?;
     }
     need_terminal("attach")?;
-    let mut link = here.link()?;
+    let mut link = here.link_to_attach()?;
     let session = match &args.session {
         None => match choose(here, &mut link)? {
             Some(session) => session,
@@ -45,7 +45,7 @@ pub fn ui(here: &Here) -> Result<u8, Failure> {
     refuse_nested("open the picker")?;
     need_terminal("ui")?;
     match ui::pick(here, None)? {
-        Picked::Session(session) => go_in(here, here.link()?, &session, false),
+        Picked::Session(session) => go_in(here, here.link_to_attach()?, &session, false),
         Picked::Nothing => Ok(0),
     }
 }
@@ -93,7 +93,7 @@ pub fn main_session(here: &Here) -> Result<u8, Failure> {
     if terminal {
         refuse_nested("attach")?;
     }
-    let mut link = here.link()?;
+    let mut link = here.link_to_attach()?;
     let name: SessionName = MAIN.parse().expect("`main` is a name");
     let (session, started) = ensure(here, &mut link, name)?;
     if terminal {

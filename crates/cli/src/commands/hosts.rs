@@ -7,6 +7,7 @@ use crate::here::Here;
 use crate::hosts::{self, Admission, Elsewhere};
 use crate::show::{columns, now_ms, print, print_json, table, visible};
 use holdfast_client::{CallError, Connection, Ssh, admit, greet_or_start, join, socket, socket_or_start};
+use holdfast_relay::RelayUrl;
 use holdfast_types::ActorClass;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams};
@@ -91,8 +92,24 @@ fn running(connection: &mut Connection) -> Result<usize, CallError> {
     Ok(all.iter().filter(|session| session.life == Life::Running).count())
 }
 
-/// What a look at a host gave: the time it took, its sessions, and its program.
-type Looked = Result<(Duration, usize, String), Failure>;
+/// What a look at a host gave.
+struct Seen {
+    took: Duration,
+    running: usize,
+    program: String,
+    /// The host's own address, where it was reached without a relay.
+    direct: Option<String>,
+}
+
+type Looked = Result<Seen, Failure>;
+
+/// By which path a host is reached, in a word, and where that leads.
+fn path_of(host: &Elsewhere, looked: &Looked) -> (&'static str, String) {
+    match looked.as_ref().ok().and_then(|seen| seen.direct.clone()) {
+        Some(address) => ("direct", address),
+        None => host.path(),
+    }
+}
 
 fn list(here: &Here) -> Result<u8, Failure> {
     let all = hosts::load(&here.home)?;
@@ -106,14 +123,15 @@ fn list(here: &Here) -> Result<u8, Failure> {
         let program = connection.hello().program.clone();
         let asked = Instant::now();
         let running = running(connection)?;
-        Ok((asked.elapsed(), running, program))
+        let direct = connection.way().filter(|way| way.is_direct()).map(RelayUrl::address);
+        Ok(Seen { took: asked.elapsed(), running, program, direct })
     };
     let looked = Round::begin(here, all, look)?.wait(here);
     if here.json {
         let view = |(host, looked): &(Elsewhere, Looked)| {
-            let (path, to) = host.path();
+            let (path, to) = path_of(host, looked);
             match looked {
-                Ok((took, running, program)) => json!({
+                Ok(Seen { took, running, program, .. }) => json!({
                     "name": host.name, "path": path, path: to, "state": "up", "latency_ms": took.as_secs_f64() * 1e3,
                     "sessions": running, "program": program,
                 }),
@@ -127,11 +145,11 @@ fn list(here: &Here) -> Result<u8, Failure> {
     let head = ["HOST", "PATH", "STATE", "SESSIONS", "LATENCY"].map(str::to_owned).to_vec();
     let row = |(host, looked): &(Elsewhere, Looked)| {
         let (state, sessions, latency) = match looked {
-            Ok((took, running, _)) => ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3)),
+            Ok(Seen { took, running, .. }) => ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3)),
             Err(why) if is_silent(why) => ("no answer".into(), "-".into(), "-".into()),
             Err(why) => (format!("down: {}", visible(why.message())), "-".into(), "-".into()),
         };
-        let (path, to) = host.path();
+        let (path, to) = path_of(host, looked);
         vec![host.name.clone(), format!("{path} {}", visible(&to)), state, sessions, latency]
     };
     let rows: Vec<_> = std::iter::once(head).chain(looked.iter().map(row)).collect();
@@ -225,7 +243,7 @@ fn serve_socket(here: &Here, name: &str, args: &ConnectArgs) -> Result<u8, Failu
     }
     // A program that started this cannot answer ssh.
     let ssh_of = |host: &Elsewhere| Ssh { batch: args.while_stdin, ..host.ssh(&here.home) };
-    let relayed = host.relayed()?;
+    let relayed = host.relayed(&here.home)?;
     let who = here.who()?;
     match &relayed {
         Some(relayed) => drop(relayed.open(who)?),

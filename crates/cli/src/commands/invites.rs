@@ -188,7 +188,7 @@ pub fn accept(here: &Here, args: &AcceptArgs) -> Result<u8, Failure> {
         None => free_name(&all, &wanted)?,
     };
     let relayed =
-        Relayed::new(&name, &link.relays, link.host).map_err(|error| Failure::from_error("bad_request", &error))?;
+        Relayed::new(&name, &link.relays, link.host, here.home.run.clone()).map_err(|error| Failure::from_error("bad_request", &error))?;
     let who = here.who()?;
     let accepted = relayed.accept(&link, &asking(who), holdfast_client::PROGRAM).map_err(|error| {
         let refused = matches!(error, ConnectError::Hello(_));

@@ -1,6 +1,6 @@
 //! `holdfast relay`: a relay of one's own, and the relays this machine's host waits at.
 
-use crate::args::{RelayArgs, RelayCommand, RelayServeArgs, Store};
+use crate::args::{RelayArgs, RelayCommand, RelayDirectArgs, RelayServeArgs, Store};
 use crate::commands::host;
 use crate::failure::Failure;
 use crate::here::Here;
@@ -8,7 +8,7 @@ use crate::listen;
 use crate::show::{columns, moment, now_ms, print, print_json, table, visible};
 use holdfast_relay::Cluster;
 use holdfast_relay::server::{Config, Limits, Shared, bind};
-use holdfast_wire::devices::{RelayParams, RelayView, RelaysAnswer};
+use holdfast_wire::devices::{DirectParams, DirectView, RelayParams, RelayView, RelaysAnswer};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -29,6 +29,7 @@ pub fn relay(here: &Here, args: &RelayArgs) -> Result<u8, Failure> {
         Some(RelayCommand::Add(args)) => add(here, &args.url),
         Some(RelayCommand::Ls) => list(here),
         Some(RelayCommand::Remove(args)) => remove(here, &args.url),
+        Some(RelayCommand::Direct(args)) => direct(here, args),
     }
 }
 
@@ -100,7 +101,7 @@ fn shared(args: &RelayServeArgs) -> Result<Option<Shared>, Failure> {
 
 fn add(here: &Here, url: &str) -> Result<u8, Failure> {
     let mut link = here.link()?;
-    let is_first = link.call::<op::RelayList>(&Nothing {})?.relays.is_empty() && listen::load(&here.home)?.is_none();
+    let is_first = is_untended(here, &link.call::<op::RelayList>(&Nothing {})?)?;
     let mut now = link.call::<op::RelayAdd>(&RelayParams { url: url.to_owned() })?;
     if is_first {
         // From now on it is tended: nobody who comes through a relay could start the next one.
@@ -145,6 +146,52 @@ fn add(here: &Here, url: &str) -> Result<u8, Failure> {
     }
 }
 
+/// Nothing outside of this machine reaches the host yet, so nothing watches over it.
+fn is_untended(here: &Here, all: &RelaysAnswer) -> Result<bool, Failure> {
+    Ok(all.relays.is_empty() && all.direct.is_none() && listen::load(&here.home)?.is_none())
+}
+
+fn direct(here: &Here, args: &RelayDirectArgs) -> Result<u8, Failure> {
+    let mut link = here.link()?;
+    let mut now = link.call::<op::RelayList>(&Nothing {})?;
+    if args.listen.is_some() || args.off {
+        let is_first = args.listen.is_some() && is_untended(here, &now)?;
+        let params =
+            DirectParams { listen: args.listen.map(|listen| listen.to_string()), addresses: args.addresses.clone() };
+        now = link.call::<op::RelayDirect>(&params)?;
+        if is_first {
+            drop(link);
+            host::renew(here)?;
+            link = here.link()?;
+        }
+        let deadline = Instant::now() + UP;
+        let is_open = |direct: &DirectView| !direct.up && direct.why.is_none();
+        while now.direct.as_ref().is_some_and(is_open) && Instant::now() < deadline {
+            std::thread::sleep(LOOK_EVERY);
+            now = link.call::<op::RelayList>(&Nothing {})?;
+        }
+    }
+    if here.json {
+        print_json(&now)?;
+        return Ok(0);
+    }
+    match &now.direct {
+        None => print("this host does not listen itself; to let it: holdfast relay direct --listen 0.0.0.0:7434\n")?,
+        Some(DirectView { listen, up: false, why, .. }) => {
+            let why = visible(why.as_deref().unwrap_or("it takes too long"));
+            return Err(Failure::new("unreachable", format!("cannot listen on {listen}: {why}"))
+                .hint("the host keeps trying; stop that: holdfast relay direct --off"));
+        }
+        Some(DirectView { listen, addresses, .. }) => {
+            let found = if addresses.is_empty() { "no address that others reach".into() } else { addresses.join(", ") };
+            print(format!(
+                "listens on {listen}; devices that were invited to this host try {found} before its relays\n"
+            ))?;
+        }
+    }
+    Ok(0)
+}
+
 /// It was tried, and did not work.
 fn is_told(relay: &RelayView) -> bool {
     relay.why.as_deref().is_some_and(|why| why != "connecting")
@@ -155,6 +202,9 @@ fn list(here: &Here) -> Result<u8, Failure> {
     if here.json {
         print_json(&all)?;
         return Ok(0);
+    }
+    if let Some(direct) = &all.direct {
+        print(format!("this host also listens itself, on {}: see `holdfast relay direct`\n", direct.listen))?;
     }
     if all.relays.is_empty() {
         print("no relays; add one: holdfast relay add https://RELAY\n")?;

@@ -8,6 +8,7 @@ mod alien;
 mod changes;
 mod crowd;
 mod damage;
+mod direct;
 mod elsewhere;
 mod ends;
 mod environment;

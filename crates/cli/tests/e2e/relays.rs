@@ -15,17 +15,17 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A relay process.
-struct Relay {
+pub struct Relay {
     child: Child,
-    address: String,
+    pub address: String,
 }
 
 impl Relay {
-    fn start(home: &Home) -> Relay {
+    pub fn start(home: &Home) -> Relay {
         Relay::at(home, "127.0.0.1:0")
     }
 
-    fn at(home: &Home, listen: &str) -> Relay {
+    pub fn at(home: &Home, listen: &str) -> Relay {
         let mut command = home.command(&["relay", "--listen", listen]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -34,11 +34,11 @@ impl Relay {
         Relay { child, address }
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    fn get(&self, path: &str) -> String {
+    pub fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
         let mut answer = String::new();
@@ -46,7 +46,7 @@ impl Relay {
         answer
     }
 
-    fn stop(&mut self) {
+    pub fn stop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -98,18 +98,18 @@ impl Tap {
 }
 
 /// Two machines: the sessions are on the far one, the person is at the near one.
-struct Two {
-    near: Home,
-    far: Home,
+pub struct Two {
+    pub near: Home,
+    pub far: Home,
 }
 
 impl Two {
-    fn new() -> Two {
+    pub fn new() -> Two {
         Two { near: Home::new(), far: Home::new() }
     }
 
     /// The near one accepts an invite of the far one, and calls it `gpu`.
-    fn invited(&self, args: &[&str]) -> Value {
+    pub fn invited(&self, args: &[&str]) -> Value {
         let made = self.far.json(&[&["invite"], args].concat());
         let link = made["link"].as_str().unwrap();
         let ran = self.near.run_with_input(&["accept", "--name", "gpu", "-"], link.as_bytes());
@@ -249,6 +249,8 @@ fn a_guest_of_one_session_learns_nothing_of_the_machine() {
     let two = Two::new();
     let relay = Relay::start(&two.near);
     two.far.ok(&["relay", "add", &relay.url()]);
+    let direct = two.far.json(&["relay", "direct", "--listen", "127.0.0.1:0"]);
+    let direct = direct["direct"]["listen"].as_str().unwrap().to_owned();
     two.far.session("shared", "cd /; exec cat");
     two.far.session("private", "exec cat");
     two.invited(&["shared", "--can", "observe"]);
@@ -277,10 +279,11 @@ fn a_guest_of_one_session_learns_nothing_of_the_machine() {
         format!("{:?}", guest.call::<op::QuestionList>(&may)),
         format!("{:?}", guest.call::<op::RunList>(&RunListParams { session: None })),
     ];
-    let machine = [two.far.path().to_str().unwrap().to_owned(), relay.address.clone(), "private".into()];
+    let machine = [two.far.path().to_str().unwrap().to_owned(), relay.address.clone(), "private".into(), direct];
     for answer in &answers {
         assert!(!machine.iter().any(|secret| answer.contains(secret)), "{answer}");
     }
+    assert_eq!(guest.hello().direct, Vec::<String>::new());
     assert!(guest.call::<op::Stop>(none).is_err());
     let sessions = guest.call::<op::List>(&ListParams { all: true }).unwrap();
     assert_eq!(sessions.iter().map(|session| session.name.as_str()).collect::<Vec<_>>(), ["shared"]);

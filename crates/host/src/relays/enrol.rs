@@ -82,6 +82,15 @@ impl Server {
         Ok(Speaker { actor, path: Path::Relay(cap) })
     }
 
+    /// Where whoever came through a relay finds this host without one: for devices of the whole host, whose key the channel has proven.
+    pub(crate) fn direct_for(&self, connection: &Connection) -> Vec<String> {
+        let device = connection.arrived.as_ref().filter(|arrived| arrived.invite.is_none());
+        match device.and_then(|arrived| self.device_of(arrived).ok()) {
+            Some(speaker) if !self.is_guest(&speaker.path) => self.relays.direct(),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
     /// An actor signed what only this channel has, with the key that made it.
     fn prove_in_channel(
         &self,
@@ -134,10 +143,13 @@ impl Server {
         path: &Path,
     ) -> Result<InviteNewAnswer, Fault> {
         let mut urls = self.relays.urls();
+        if urls.is_empty() {
+            urls = self.relays.direct().iter().map(|address| format!("direct://{address}")).collect();
+        }
         urls.truncate(RELAYS_MAX);
         if urls.is_empty() {
             return Err(Fault::new(Code::NoSuchRelay, "this host waits at no relay, so nobody could accept an invite")
-                .hint("add a relay first: holdfast relay add https://RELAY"));
+                .hint("add a relay first: holdfast relay add https://RELAY; within one network: holdfast relay direct --listen IP:PORT"));
         }
         let can = params.can.unwrap_or_else(|| match params.session {
             Some(_) => Right::Observe.into(),

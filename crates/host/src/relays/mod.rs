@@ -5,6 +5,7 @@
 //! says inside who it is.
 
 mod devices;
+mod direct;
 mod enrol;
 mod page;
 
@@ -14,7 +15,7 @@ pub use enrol::{Arrived, passes_on};
 use crate::serve::Server;
 use devices::GuestList;
 use holdfast_channel::Secret;
-use holdfast_relay::{Arrival, Dialer, RelayUrl, Standing};
+use holdfast_relay::{Arrival, Dialer, Direct, RelayUrl, Standing};
 use holdfast_store::{HOST_KEY, RELAYS, Survives, create, get_json, put_json, seal_json};
 use holdfast_types::{Home, HostKey, TimeMs, hex_bytes, hex_text};
 use holdfast_wire::devices::{RelayView, RelaysAnswer};
@@ -22,6 +23,7 @@ use holdfast_wire::{Code, Fault};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,11 +61,11 @@ pub fn load_key(state: &Path) -> io::Result<Secret> {
     }
 }
 
-/// Whether the next host will wait at a relay: then nobody who comes through one could start it.
+/// Whether the next host will wait at a relay or listen itself: then nobody who comes that way could start it.
 #[must_use]
 pub fn waits_at_relays(home: &Home) -> bool {
     let known = get_json::<Vec<String>>(&RELAYS, &home.state.join(RELAYS_FILE));
-    known.is_ok_and(|known| known.is_some_and(|known| !known.is_empty()))
+    known.is_ok_and(|known| known.is_some_and(|known| !known.is_empty())) || direct::is_wanted(&home.state)
 }
 
 /// What this machine calls itself, up to the first dot.
@@ -81,6 +83,8 @@ type Standings = Arc<Mutex<BTreeMap<RelayUrl, (Standing, TimeMs)>>>;
 enum Order {
     Wait(RelayUrl),
     Leave(RelayUrl),
+    /// Listen for clients here, or nowhere.
+    Listen(Option<SocketAddr>),
 }
 
 /// The host's side of its relays.
@@ -91,6 +95,7 @@ pub struct Relays {
     key: Result<Secret, String>,
     orders: mpsc::UnboundedSender<Order>,
     standings: Standings,
+    own: direct::Own,
     /// Taken by the thread when it starts.
     begin: std::cell::RefCell<Option<mpsc::UnboundedReceiver<Order>>>,
 }
@@ -112,7 +117,9 @@ impl Relays {
             });
         let (orders, begin) = mpsc::unbounded_channel();
         let standings = Standings::default();
-        let relays = Relays { home: home.clone(), key, orders, standings, begin: std::cell::RefCell::new(Some(begin)) };
+        let (own, begin) = (direct::Own::load(&home.state), std::cell::RefCell::new(Some(begin)));
+        let relays = Relays { home: home.clone(), key, orders, standings, own, begin };
+        relays.own.wanted().into_iter().for_each(|listen| relays.listen(Some(listen)));
         known.iter().filter_map(|url| url.parse().ok()).for_each(|url| relays.order(url));
         relays
     }
@@ -124,6 +131,15 @@ impl Relays {
     fn order(&self, url: RelayUrl) {
         self.standings().insert(url.clone(), (Standing::Down("connecting".into()), crate::now_ms()));
         let _ = self.orders.send(Order::Wait(url));
+    }
+
+    fn listen(&self, at: Option<SocketAddr>) {
+        let _ = self.orders.send(Order::Listen(at));
+    }
+
+    /// Where it can be reached without a relay.
+    pub fn direct(&self) -> Vec<String> {
+        self.own.addresses()
     }
 
     /// The public half of the host's key.
@@ -155,6 +171,7 @@ impl Relays {
             key: self.host_key()?,
             name: self.name(),
             relays: self.standings().iter().map(view).collect(),
+            direct: self.own.view(),
         })
     }
 
@@ -173,6 +190,10 @@ impl Relays {
     pub async fn add(&self, url: &str) -> Result<RelaysAnswer, Fault> {
         self.host_key()?;
         let url = Relays::parse(url)?;
+        if url.is_direct() {
+            return Err(Fault::new(Code::BadRequest, format!("{url} is not a relay"))
+                .hint("to be reached without one: holdfast relay direct --listen IP:PORT"));
+        }
         let mut urls = self.urls();
         if urls.contains(&url.to_string()) {
             return self.list();
@@ -213,6 +234,7 @@ pub fn begin(server: &Rc<Server>) {
         secret: Arc::new(secret),
         guests: server.devices.borrow().guests(),
         standings: Arc::clone(&relays.standings),
+        listening: relays.own.listening.clone(),
         arrivals,
         room: Arc::new(Semaphore::new(CLIENTS_MAX)),
     };
@@ -240,6 +262,7 @@ struct Thread {
     secret: Arc<Secret>,
     guests: Arc<GuestList>,
     standings: Standings,
+    listening: direct::Listening,
     arrivals: mpsc::Sender<Arrival>,
     room: Arc<Semaphore>,
 }
@@ -252,6 +275,7 @@ impl Thread {
         };
         let this = Rc::new(self);
         let mut waiting: BTreeMap<RelayUrl, AbortHandle> = BTreeMap::new();
+        let mut listens: Option<AbortHandle> = None;
         let mut next = Some(first);
         while let Some(order) = next {
             match order {
@@ -262,9 +286,21 @@ impl Thread {
                     }
                 }
                 Order::Leave(url) => waiting.remove(&url).iter().for_each(AbortHandle::abort),
+                Order::Listen(at) => {
+                    listens.iter().for_each(AbortHandle::abort);
+                    let listen = |at| tokio::task::spawn_local(Rc::clone(&this).listen(at)).abort_handle();
+                    listens = at.map(listen);
+                }
             }
             next = orders.recv().await;
         }
+    }
+
+    /// Clients that are connected go on when it is aborted.
+    async fn listen(self: Rc<Self>, at: SocketAddr) {
+        let listener = direct::bind(at, &self.listening).await;
+        let direct = Direct::new(Arc::clone(&self.secret), Arc::clone(&self.guests));
+        direct.serve(listener, move |arrival| drop(self.arrivals.try_send(arrival))).await;
     }
 
     async fn wait(self: Rc<Self>, dialer: Dialer, url: RelayUrl) {

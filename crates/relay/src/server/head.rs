@@ -14,7 +14,7 @@ const HEADERS_MAX: usize = 64;
 
 /// What was asked.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
+pub(crate) struct Head {
     pub path: String,
     /// `Host`, in lower case.
     pub host: String,
@@ -27,7 +27,7 @@ pub(super) struct Head {
 }
 
 /// Reads a head. None: it is none, too long, or too late.
-pub(super) async fn read(stream: &mut Stream) -> Option<Head> {
+pub(crate) async fn read(stream: &mut Stream) -> Option<Head> {
     tokio::time::timeout(HEAD, async {
         let mut bytes = Vec::with_capacity(1024);
         loop {
@@ -76,7 +76,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
 }
 
 /// Answers with the upgrade.
-pub(super) async fn upgrade(stream: &mut Stream, key: &str) -> io::Result<()> {
+pub(crate) async fn upgrade(stream: &mut Stream, key: &str) -> io::Result<()> {
     let accept = derive_accept_key(key.as_bytes());
     let answer = format!(
         "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: {accept}\r\n\r\n"
@@ -89,7 +89,7 @@ pub(super) async fn upgrade(stream: &mut Stream, key: &str) -> io::Result<()> {
 const STRICT: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// Headers that not every answer has.
-pub(super) struct Extra {
+pub(crate) struct Extra {
     /// The page's policy.
     pub policy: &'static str,
     /// Whole lines.
@@ -97,23 +97,23 @@ pub(super) struct Extra {
 }
 
 /// Answers with a text, and closes.
-pub(super) async fn respond(stream: &mut Stream, status: &str, kind: &str, text: &str) {
+pub(crate) async fn respond(stream: &mut Stream, status: &str, kind: &str, text: &str) {
     answer(stream, status, &format!("content-type: {kind}; charset=utf-8\r\n"), STRICT, text.as_bytes()).await;
 }
 
 /// Answers with a file, and closes.
-pub(super) async fn file(stream: &mut Stream, kind: &str, extra: &Extra, bytes: &[u8]) {
+pub(crate) async fn file(stream: &mut Stream, kind: &str, extra: &Extra, bytes: &[u8]) {
     answer(stream, "200 OK", &format!("content-type: {kind}\r\n{}", extra.more), extra.policy, bytes).await;
 }
 
 /// Answers a page of whatever origin in JSON, and closes: there is nothing in it that it could not ask for itself.
-pub(super) async fn words(stream: &mut Stream, json: &str) {
+pub(crate) async fn words(stream: &mut Stream, json: &str) {
     let headers = "content-type: application/json\r\naccess-control-allow-origin: *\r\n";
     answer(stream, "200 OK", headers, STRICT, json.as_bytes()).await;
 }
 
 /// Sends a client to another relay, and closes.
-pub(super) async fn redirect(stream: &mut Stream, to: &str) {
+pub(crate) async fn redirect(stream: &mut Stream, to: &str) {
     let headers = format!("location: {to}\r\ncontent-type: text/plain; charset=utf-8\r\n");
     answer(stream, "307 Temporary Redirect", &headers, STRICT, b"another relay has that host\n").await;
 }

@@ -3,9 +3,9 @@
 pub(crate) mod control;
 mod counts;
 mod directory;
-mod head;
+pub(crate) mod head;
 mod join;
-mod places;
+pub(crate) mod places;
 mod shell;
 
 use crate::dial::{bad_pem, pem_chain, pem_key};
@@ -343,7 +343,7 @@ impl Drop for Waits<'_> {
     }
 }
 
-async fn upgraded(mut stream: Stream, key: &str, rest: Vec<u8>) -> Option<Socket> {
+pub(crate) async fn upgraded(mut stream: Stream, key: &str, rest: Vec<u8>) -> Option<Socket> {
     timeout(HANDSHAKE, head::upgrade(&mut stream, key)).await.ok()?.ok()?;
     Some(WebSocketStream::from_partially_read(stream, rest, Role::Server, Some(config())).await)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Who is there.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     all_max: usize,
     of_address_max: usize,
     taken: Mutex<Taken>,
@@ -20,11 +20,11 @@ struct Taken {
 
 /// One place, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(Arc<Places>, IpAddr);
+pub(crate) struct Place(Arc<Places>, IpAddr);
 
 /// Why there is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Full {
+pub(crate) enum Full {
     All,
     Address,
 }

@@ -1,10 +1,10 @@
 //! Several relays with one directory.
 
 use crate::etcd::{Etcds, free_ports};
-use crate::world::{ask, bound, client, host, runtime, until, waiting};
+use crate::world::{ask, ask_at, bound, client, host, runtime, until, waiting};
 use holdfast_relay::server::{Limits, Shared};
-use holdfast_relay::{Cluster, ReachError, RelayUrl, reach};
-use holdfast_types::{HostKey, hex_text};
+use holdfast_relay::{Cluster, ReachError, RelayUrl};
+use holdfast_types::hex_text;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -144,7 +144,7 @@ fn relays_that_send_a_client_around_do_not_keep_it() {
     let path = format!("/c/{}", hex_text(&host().public()));
     sends_on(one, format!("{at_other}{path}"), Arc::clone(&asked));
     sends_on(other, format!("{at_one}{path}"), Arc::clone(&asked));
-    let reached = reach(vec![at_one.parse().unwrap()], HostKey(host().public()), client(), None);
+    let reached = ask_at(vec![at_one.parse().unwrap()], None, client());
     assert!(matches!(reached, Err(ReachError::NotThere(_))), "{reached:?}");
     assert_eq!(asked.load(Ordering::SeqCst), 2);
 }

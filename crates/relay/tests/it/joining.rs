@@ -1,11 +1,11 @@
 //! Hosts and clients at a relay: one that is as it should be, and one that is not.
 
-use crate::world::{PATIENCE, ask, client, host, relay, runtime, waiting};
+use crate::world::{PATIENCE, ask, ask_at, client, host, relay, runtime, waiting};
 use futures_util::{SinkExt, StreamExt};
 use holdfast_channel::{Secret, prove_host};
 use holdfast_relay::server::{Config, Limits, bind};
-use holdfast_relay::{ReachError, RelayUrl, reach};
-use holdfast_types::{HostKey, hex_bytes, hex_text};
+use holdfast_relay::{ReachError, RelayUrl};
+use holdfast_types::{hex_bytes, hex_text};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -47,7 +47,7 @@ fn a_client_is_joined_with_the_host_it_knows_and_both_know_one_channel() {
     });
     // A key that the host does not know is told so by the host.
     assert!(matches!(ask(&url, Secret::new([9; 32])), Err(ReachError::Unknown)));
-    assert!(matches!(reach(vec![], HostKey(host().public()), client(), None), Err(ReachError::NoRelay)));
+    assert!(matches!(ask_at(vec![], None, client()), Err(ReachError::NoRelay)));
 }
 
 /// A WebSocket to a path, or the status and text of the refusal.

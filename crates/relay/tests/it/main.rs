@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod direct;
 mod directory;
 mod etcd;
 mod joining;

@@ -2,9 +2,13 @@
 
 use holdfast_channel::{Secret, exchange_key};
 use holdfast_relay::server::{Bound, Config, Limits, Shared, bind};
-use holdfast_relay::{Arrival, Dialer, Guests, ReachError, Reached, RelayUrl, Standing, answer, reach, wait};
+use holdfast_relay::{
+    Arrival, Dialer, Direct, Guests, ReachError, Reached, RelayUrl, Standing, Wanted, answer, reach, wait,
+};
 use holdfast_types::{Handle, HostKey};
+use std::net::TcpListener;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -86,5 +90,25 @@ pub fn waiting(url: &RelayUrl) -> Receiver<Arrival> {
 }
 
 pub fn ask(url: &RelayUrl, secret: Secret) -> Result<Reached, ReachError> {
-    reach(vec![url.clone()], HostKey(host().public()), secret, None)
+    ask_at(vec![url.clone()], None, secret)
+}
+
+/// At several places, and perhaps moving to the host's own address.
+pub fn ask_at(at: Vec<RelayUrl>, moves_every: Option<Duration>, secret: Secret) -> Result<Reached, ReachError> {
+    reach(Wanted { at, moves_every }, HostKey(host().public()), secret, None)
+}
+
+/// The same host, listening itself; until the test ends.
+pub fn listening(listener: TcpListener) -> Receiver<Arrival> {
+    let (sender, arrivals) = channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        tokio::task::LocalSet::new().block_on(&runtime, async {
+            listener.set_nonblocking(true).unwrap();
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            let direct = Direct::new(Arc::new(host()), Arc::new(One));
+            direct.serve(listener, move |arrival| drop(sender.send(arrival))).await;
+        });
+    });
+    arrivals
 }
