@@ -96,7 +96,7 @@ async fn post_patiently(url: &str, secret: Option<&str>, message: &Message) {
             Ok(Posted::Later(why)) => (why, pauses.next()),
         };
         let Some(pause) = pause else {
-            tracing::warn!("a webhook was not message of {}: {why}", message.name);
+            tracing::warn!("a webhook about {} was not delivered: {why}", message.name);
             return;
         };
         tokio::time::sleep(pause).await;

@@ -33,7 +33,7 @@ pub enum On {
     Waiting,
     /// A session's command has ended.
     Exit,
-    /// An act waits for approval. Nothing asks for one yet, so it is never sent.
+    /// An act waits for approval.
     Approval,
     /// An actor requests the turn.
     TurnRequested,
