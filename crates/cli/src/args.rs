@@ -45,8 +45,8 @@ pub use fork::{ForkArgs, ForkCommand, ForkDiffArgs, ForkKeepArgs, ForkStartArgs}
 pub use gate::{ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs};
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
-pub use moves::MoveArgs;
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
+pub use moves::MoveArgs;
 #[cfg(target_os = "linux")]
 pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, WebArgs};
 #[cfg(target_os = "linux")]

@@ -201,14 +201,21 @@ fn follow(here: &Here, session: &SessionView) -> Result<Option<(Here, Connection
     let host = if moved.host == machine_name() && here.is_elsewhere() { "here" } else { moved.host.as_str() };
     let there = here.at(host).map_err(|failure| {
         let message = format!("session {name} was moved to {}", moved.host);
-        Failure::new("moved", message).hint(format!("{}; then: holdfast attach {}/{}", failure.message(), moved.host, session.name))
+        Failure::new("moved", message).hint(format!(
+            "{}; then: holdfast attach {}/{}",
+            failure.message(),
+            moved.host,
+            session.name
+        ))
     })?;
     say(&format!("session {name} was moved to {}; going on there", moved.host));
     let until = Instant::now() + ARRIVES;
     loop {
         let mut link = there.link()?;
         match link.get(&session.id.to_string()) {
-            Ok(found) if found.id == session.id && found.life == Life::Running && found.incarnation > session.incarnation => {
+            Ok(found)
+                if found.id == session.id && found.life == Life::Running && found.incarnation > session.incarnation =>
+            {
                 let connection = link.into_connection();
                 return Ok(Some((there, connection, found)));
             }
@@ -219,7 +226,8 @@ fn follow(here: &Here, session: &SessionView) -> Result<Option<(Here, Connection
             _ if Instant::now() < until => std::thread::sleep(ARRIVES_LOOK),
             _ => {
                 let message = format!("session {name} was moved to {}, and does not run there yet", moved.host);
-                return Err(Failure::new("moved", message).hint(format!("to finish the move: holdfast move {name} {}", moved.host)));
+                return Err(Failure::new("moved", message)
+                    .hint(format!("to finish the move: holdfast move {name} {}", moved.host)));
             }
         }
     }

@@ -323,6 +323,7 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     rows.extend(life_rows(session, now));
     rows.extend(session.reap.iter().flat_map(|reap| cost::reap_rows(reap, now)));
     match (&session.lost, session.ended_ms) {
+        _ if session.moved.is_some() => {}
         (Some(lost), _) => rows.extend(lost_rows(lost, &session.name, now)),
         (None, Some(ended)) => rows.push(("ended", moment(ended, now))),
         (None, None) => {}

@@ -65,14 +65,16 @@ pub fn move_session(here: &Here, args: &MoveArgs) -> Result<u8, Failure> {
             let offer = offered.offer.ok_or_else(|| nonsense("an offer"))?;
             let check = ArriveStep::Check { offer: offer.clone() };
             let mut to = there.connect()?;
-            let checked = to.call::<op::Arrive>(&ArriveParams { step: check }).map_err(|error| too_old(error, &called))?;
+            let checked =
+                to.call::<op::Arrive>(&ArriveParams { step: check }).map_err(|error| too_old(error, &called))?;
             if !checked.refused.is_empty() {
                 return refused(here, &name, &called, &checked.refused);
             }
             if args.check {
                 return can_be_moved(here, &name, &called, offer.processes, &offer.cut);
             }
-            let mover = Mover { here, from: Pipe::new(here.connect()?), to: Pipe::new(to), session: &session, called: &called };
+            let mover =
+                Mover { here, from: Pipe::new(here.connect()?), to: Pipe::new(to), session: &session, called: &called };
             match mover.carry(&mut carried)? {
                 Ok(key) => Some(key),
                 Err(list) => return refused(here, &name, &called, &list),
@@ -115,7 +117,8 @@ fn tell(
         return Ok(0);
     }
     let name = visible(&there.called(view.name.as_str()));
-    let mut text = format!("{} is running on {} (life {})\n", visible(view.name.as_str()), visible(called), view.incarnation);
+    let mut text =
+        format!("{} is running on {} (life {})\n", visible(view.name.as_str()), visible(called), view.incarnation);
     if let Some(ms) = still_ms {
         text.push_str(&format!("  it stood still for {ms} ms; {} were sent\n", bytes(sent_bytes)));
     }

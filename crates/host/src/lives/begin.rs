@@ -103,7 +103,10 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let mut shell = None;
     if let Some(restore) = &how.restore {
         (spec.shell, spec.stand_in) = (old.shell, old.stand_in.clone());
-        start.preface = restore.preface(&preface::plainly(stood, &restore.lines(incarnation, carried.as_ref().map(|carried| carried.machine.as_str()))));
+        start.preface = restore.preface(&preface::plainly(
+            stood,
+            &restore.lines(incarnation, carried.as_ref().map(|carried| carried.machine.as_str())),
+        ));
     } else {
         shell = integrate(&shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);

@@ -152,7 +152,9 @@ fn must_fit(dir: &Path, parcel: &MoveParcel) -> io::Result<()> {
     if portable.mounts != offer.mounts || portable.own.as_deref() != Some(&offer.own) || spec.user != offer.user {
         return odd("what the session sees");
     }
-    if spec.command.is_empty() || !(holdfast_types::RING_BYTES_MIN..=holdfast_types::RING_BYTES_MAX).contains(&spec.ring_bytes) {
+    if spec.command.is_empty()
+        || !(holdfast_types::RING_BYTES_MIN..=holdfast_types::RING_BYTES_MAX).contains(&spec.ring_bytes)
+    {
         return odd("the session");
     }
     let manifest = kept::load(dir, &parcel.checkpoint)?;
@@ -163,7 +165,8 @@ fn must_fit(dir: &Path, parcel: &MoveParcel) -> io::Result<()> {
         return odd("the checkpoint");
     }
     let is_terminal = |key: &str| {
-        let inner = key.strip_prefix("tty[").and_then(|rest| rest.strip_suffix(']')).and_then(|rest| rest.split_once(':'));
+        let inner =
+            key.strip_prefix("tty[").and_then(|rest| rest.strip_suffix(']')).and_then(|rest| rest.split_once(':'));
         let is_hex = |text: &str| (1..=16).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         inner.is_some_and(|(one, other)| is_hex(one) && is_hex(other))
     };
@@ -212,6 +215,7 @@ fn settle(registry: &Settling, parcel: &MoveParcel, key: &str) -> io::Result<Spe
     }
     put_json(&SPEC, from, "spec", &spec, Survives::PowerCut)?;
     make_dir(&from.join("root"))?;
+    make_dir(&state.join("own"))?;
     let _ = fs::remove_file(from.join(sent::KEYS));
     // One that was moved away from here, and comes back.
     let away = from.with_extension("before");
@@ -272,7 +276,9 @@ impl Registry {
                 let left = super::home::load(&session.dir).map(|moved| moved.key).filter(|key| !key.is_empty());
                 if !left.is_some_and(|key| offer.came_with.contains(&key)) {
                     let name = session.name();
-                    refused.push(format!("{name} was moved away from there, and this is not it: holdfast end {name} there lets go of it"));
+                    refused.push(format!(
+                        "{name} was moved away from there, and this is not it: holdfast end {name} there lets go of it"
+                    ));
                 }
             }
             None if self.shared.names.is_taken(&offer.name, Some(offer.session)) => {
@@ -350,7 +356,7 @@ impl Registry {
         let looked = off_thread(move || {
             must_be_whole(&dir, &whole.parcel)?;
             must_fit(&dir, &whole.parcel)?;
-            let refused = needs::missing(&home, &whole.parcel.offer, &sums);
+            let refused = needs::changing(&home, &whole.parcel.offer, &sums);
             if refused.is_empty() {
                 put_json(&ARRIVAL, &dir, PARCEL, &whole, Survives::PowerCut)?;
                 File::open(place(&home.state))?.sync_all()?;
@@ -392,10 +398,10 @@ impl Registry {
         holdfast_pause::task_point("arrive.unlocked").await;
         let name = self.name_for(&parcel.offer.name, id);
         self.shared.names.starts(&name);
-        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned();
+        let real =
+            |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned();
         let mapped = vec![(parcel.offer.state.clone(), real(&home.state)), (parcel.offer.run.clone(), real(&home.run))];
-        let settling =
-            Settling { state: home.state.clone(), from, to: home.session(id), name: name.clone(), mapped };
+        let settling = Settling { state: home.state.clone(), from, to: home.session(id), name: name.clone(), mapped };
         let opened = key.to_owned();
         let settled = off_thread(move || settle(&settling, &parcel, &opened)).await;
         self.shared.names.started(&name);

@@ -19,7 +19,7 @@ use holdfast_session::Decided;
 use holdfast_store::{ARRIVAL, Survives, put_json};
 use holdfast_types::{Actor, ActorId, Proof, Right, terms_of};
 use holdfast_wire::moves::{
-    HOST_BYTES_MAX, MoveAnswer, MoveOffer, MoveParams, MoveParcel, MovedView, PIECE_BYTES_MAX, SentFile,
+    HOST_BYTES_MAX, MoveAnswer, MoveOffer, MoveParams, MoveParcel, MoveStep, MovedView, PIECE_BYTES_MAX, SentFile,
 };
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
@@ -94,10 +94,13 @@ fn cannot(error: &io::Error) -> Fault {
 
 impl Registry {
     /// The session, if this actor may move it.
-    pub(super) fn may_move(&self, wanted: &str, actor: &Actor) -> Result<Rc<Session>, Fault> {
+    pub(super) fn may_move(&self, params: &MoveParams, actor: &Actor) -> Result<Rc<Session>, Fault> {
+        let wanted = &params.session;
         let session = self.find_moving(wanted, actor)?;
-        for rights in [const { terms_of("session.move") }.rights, Right::End.into()] {
-            self.may(&session, wanted, actor, rights)?;
+        self.may(&session, wanted, actor, const { terms_of("session.move") }.rights)?;
+        if params.step != MoveStep::Offer {
+            // It ends its processes here.
+            self.may(&session, wanted, actor, Right::End.into())?;
         }
         Ok(session)
     }
@@ -109,7 +112,7 @@ impl Registry {
         }
         session.must_not_be_moving()?;
         let ready = self.movable(session).await?;
-        let offer = self.offer(session, &About::of(&ready), false).await?;
+        let offer = self.offer(session, &About::of(&ready)).await?;
         Ok(MoveAnswer { offer: Some(Box::new(offer)), ..MoveAnswer::default() })
     }
 
@@ -120,7 +123,10 @@ impl Registry {
         let name = session.name();
         let portable = session.portable().unwrap_or_default();
         let why = if portable.branch.is_some() {
-            Some(("it is a branch, whose files lie over this machine's", format!("keep its files first: holdfast fork keep {name}")))
+            Some((
+                "it is a branch, whose files lie over this machine's",
+                format!("keep its files first: holdfast fork keep {name}"),
+            ))
         } else if portable.own.is_none() {
             Some(("it was started by an earlier version", "start it anew: holdfast new --portable".into()))
         } else if session.state.borrow().spec.gate.is_some() {
@@ -136,7 +142,7 @@ impl Registry {
         }
     }
 
-    async fn offer(&self, session: &Rc<Session>, about: &About, is_still: bool) -> Result<MoveOffer, Fault> {
+    async fn offer(&self, session: &Rc<Session>, about: &About) -> Result<MoveOffer, Fault> {
         let home = &self.shared.home;
         let portable = session.portable().unwrap_or_default();
         // As its processes see them, which may have come from another host themselves.
@@ -149,7 +155,7 @@ impl Registry {
         let criu = criu::find(&home.state).ok_or_else(|| cannot(&io::Error::other("CRIU is not installed")))?;
         let (init, sums, of, at) = (about.init, self.sums.clone(), own.clone(), home.state.clone());
         let looked = off_thread(move || {
-            let files = needs::files(init, &of, is_still, &sums)?;
+            let files = needs::files(init, &of, false, &sums)?;
             Ok((files, criu::version(&criu)?, needs::processor(&criu, &at)?))
         });
         let (files, criu, processor) = looked.await.map_err(|error| cannot(&error))?;
@@ -274,20 +280,20 @@ impl Leaving {
 
     /// The mover is gone, or the session is.
     fn is_over(&self, moving: &Moving) -> bool {
-        self.peer.1.is_closed()
-            || moving.heard.get().elapsed() > SILENT
-            || self.session.view_life() != Life::Running
+        self.peer.1.is_closed() || moving.heard.get().elapsed() > SILENT || self.session.view_life() != Life::Running
     }
 
     /// Stops it, and takes what is to be sent.
     async fn hold(&self, ready: Ready) -> Result<(Held, Standing), Fault> {
         let session = &self.session;
-        session.takes_no_input().await?;
         let about = About::of(&ready);
+        // Before it stands still: what is known then need not be looked at again.
+        let offer = self.registry.offer(session, &about).await?;
+        session.takes_no_input().await?;
         let (manifest, standing) = session.dump_still(ready, true).await?;
         let standing = standing.ok_or_else(|| Fault::new(Code::Internal, "it does not stand still"))?;
         holdfast_pause::task_point("move.dumped").await;
-        match self.pack(&about, &manifest).await {
+        match self.pack(&about, offer, &manifest).await {
             Ok(held) => Ok((held, standing)),
             Err(fault) => {
                 self.go_on(&manifest.view.id, standing).await;
@@ -296,9 +302,8 @@ impl Leaving {
         }
     }
 
-    async fn pack(&self, about: &About, manifest: &kept::Manifest) -> Result<Held, Fault> {
+    async fn pack(&self, about: &About, mut offer: MoveOffer, manifest: &kept::Manifest) -> Result<Held, Fault> {
         let session = &self.session;
-        let offer = self.registry.offer(session, about, true).await?;
         session.drain_log();
         if session.state.borrow().journal.last_on_disk().is_none() {
             return Err(Fault::new(Code::Unrecorded, "its journal is not on disk").hint("is the disk full?"));
@@ -311,8 +316,10 @@ impl Leaving {
         };
         let state = self.registry.shared.home.state.clone();
         let runs = session.keyed_runs();
-        let (dir, manifest) = (session.dir.clone(), manifest.clone());
+        let (dir, manifest, init, sums) =
+            (session.dir.clone(), manifest.clone(), about.init, self.registry.sums.clone());
         let packed = off_thread(move || {
+            offer.files = needs::files(init, &offer.own, true, &sums)?;
             let to = dir.join(MOVING);
             let _ = std::fs::remove_dir_all(&to);
             holdfast_store::make_dir(&to)?;
@@ -321,8 +328,7 @@ impl Leaving {
             let key = holdfast_types::hex_text(&[crate::random_token(), crate::random_token()].concat());
             let (files, paths) = listed(&dir, &manifest, &to)?;
             let id = format!("mov_{:016x}", crate::random());
-            let parcel =
-                MoveParcel { id, offer, checkpoint: manifest.view.id.clone(), lock: lock_of(&key), files };
+            let parcel = MoveParcel { id, offer, checkpoint: manifest.view.id.clone(), lock: lock_of(&key), files };
             Ok(Held { parcel, paths, key })
         });
         packed.await.map_err(|error| cannot(&error))

@@ -53,7 +53,7 @@ impl Server {
     /// One step at the host that has the session.
     pub(crate) async fn answer_move(&self, params: &MoveParams, actor: &Actor, peer: Option<Peer>) -> Answer {
         let registry = &self.registry;
-        let session = registry.may_move(&params.session, actor)?;
+        let session = registry.may_move(params, actor)?;
         match &params.step {
             MoveStep::Offer => plain(registry.move_offer(&session).await?),
             MoveStep::Hold { to } => {
@@ -69,7 +69,13 @@ impl Server {
 
     /// One step at the host to which a session is moved. What arrives is given to CRIU, which is root: it takes as much as to run commands
     /// here.
-    pub(crate) async fn answer_arrive(&self, params: ArriveParams, bytes: Vec<u8>, actor: &Actor, path: &Path) -> Answer {
+    pub(crate) async fn answer_arrive(
+        &self,
+        params: ArriveParams,
+        bytes: Vec<u8>,
+        actor: &Actor,
+        path: &Path,
+    ) -> Answer {
         let registry = &self.registry;
         registry.may_start(actor)?;
         let narrows = path.cap().is_some_and(|cap| !cap.can.covers(Rights::ALL));
@@ -102,7 +108,9 @@ impl Session {
         let Some(MovedView { host, .. }) = self.moved() else { return Ok(()) };
         let name = self.name();
         Err(Fault::new(Code::Lost, format!("session {name} was moved to {host}: it lives there, and never again here"))
-            .hint(format!("go on there: holdfast attach {host}/{name}; to bring it back: holdfast move {host}/{name} here")))
+            .hint(format!(
+                "go on there: holdfast attach {host}/{name}; to bring it back: holdfast move {host}/{name} here"
+            )))
     }
 
     /// Nothing is changed in a session that stands still to be moved: the other host would not know.

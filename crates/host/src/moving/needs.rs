@@ -143,6 +143,13 @@ pub(super) fn here(offer: &MoveOffer, home: &Home, path: &str) -> PathBuf {
 
 /// Everything that this machine lacks of what a session needs, for people. Blocks.
 pub(super) fn missing(home: &Home, offer: &MoveOffer, sums: &Sums) -> Vec<String> {
+    let mut refused = lasting(home, offer);
+    refused.extend(changing(home, offer, sums));
+    refused
+}
+
+/// Of that, what will not change while the session is on its way.
+fn lasting(home: &Home, offer: &MoveOffer) -> Vec<String> {
     let mut refused = Vec::new();
     if !rustix::process::getuid().is_root() {
         refused.push("the host there does not run as root: only root can bring processes back".to_owned());
@@ -156,6 +163,15 @@ pub(super) fn missing(home: &Home, offer: &MoveOffer, sums: &Sums) -> Vec<String
         && crate::user::by_name(user).is_none()
     {
         refused.push(format!("there is no user {user} there"));
+    }
+    refused
+}
+
+/// And what may.
+pub(super) fn changing(home: &Home, offer: &MoveOffer, sums: &Sums) -> Vec<String> {
+    let mut refused = Vec::new();
+    if Path::new(&offer.own) != Path::new(&offer.state).join("own") {
+        refused.push(format!("it sees its own directory as {}, which no host has", offer.own));
     }
     let odd = |path: &String| !path.starts_with('/') || path.contains(['\\', ':', '[', ']', ',', '\0']);
     let mounts = offer.mounts.iter().chain([&offer.state, &offer.run]);

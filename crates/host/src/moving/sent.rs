@@ -102,7 +102,8 @@ mod tests {
     #[test]
     fn nothing_but_the_files_of_a_session_and_one_checkpoint_is_sent() {
         let id = "ckp_0123456789ab";
-        for good in ["spec", "history.0", "journal.12", "journal-kept-3", "journal-last", "shell/hook", "portable", "keys"]
+        for good in
+            ["spec", "history.0", "journal.12", "journal-kept-3", "journal-last", "shell/hook", "portable", "keys"]
         {
             assert!(is_sent(good, id), "{good}");
         }

@@ -70,8 +70,8 @@ impl Restore {
 
     /// What is told about it above the restored screen.
     pub fn lines(&self, incarnation: u32, came_from: Option<&str>) -> Vec<String> {
-        let how = came_from
-            .map_or_else(|| format!("restored from {}", self.id()), |machine| format!("moved from {machine}"));
+        let how =
+            came_from.map_or_else(|| format!("restored from {}", self.id()), |machine| format!("moved from {machine}"));
         let mut lines = vec![format!("holdfast: life {incarnation} begins here, {how}")];
         lines.extend(self.cut().iter().take(6).map(|cut| format!("connection cut: {cut}")));
         lines

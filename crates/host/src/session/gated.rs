@@ -187,8 +187,12 @@ impl Session {
             return self.ask_said(actor, ask, proof, None);
         };
         let said = match verdict.outcome {
-            holdfast_gate::Outcome::Allow => Said::Allow(holdfast_authority::Gate { rule: verdict.rule, approval: None }),
-            holdfast_gate::Outcome::Ask | holdfast_gate::Outcome::Deny => Said::Deny { rule: verdict.rule, why: verdict.why },
+            holdfast_gate::Outcome::Allow => {
+                Said::Allow(holdfast_authority::Gate { rule: verdict.rule, approval: None })
+            }
+            holdfast_gate::Outcome::Ask | holdfast_gate::Outcome::Deny => {
+                Said::Deny { rule: verdict.rule, why: verdict.why }
+            }
         };
         self.gate.count(&said);
         self.ask_said(actor, ask, proof, Some(said)).map_err(|fault| match verdict.outcome {

@@ -67,6 +67,7 @@ impl Session {
                 lost.cause = Cause::Checkpoint;
                 lost.why = format!("it was moved to {}", moved.host);
                 lost.checkpoint = None;
+                lost.processes.clear();
             } else if let Some(checkpoint) = &portable.stopped_for {
                 lost.cause = Cause::Checkpoint;
                 lost.why = format!("it was stopped when checkpoint {checkpoint} was made");
