@@ -7,13 +7,14 @@ use super::carried::Carried;
 use super::home::{self, Moved};
 use super::needs;
 use super::{lock_of, sent};
+use crate::connection::{ASKER, Asker};
 use crate::lives::begin::streams_of;
 use crate::off_thread;
 use crate::portable::make::{Purpose, Ready, Standing, line};
 use crate::portable::{criu, kept};
 use crate::registry::Registry;
 use crate::runs::index::{self, Whose};
-use crate::session::{Peer, Session};
+use crate::session::Session;
 use holdfast_authority::Ask;
 use holdfast_session::Decided;
 use holdfast_store::{ARRIVAL, Survives, put_json};
@@ -188,7 +189,6 @@ impl Registry {
         to: &str,
         actor: &Actor,
         proof: Option<Proof>,
-        peer: Peer,
     ) -> Result<MoveAnswer, Fault> {
         let is_odd = |c: char| c.is_control() || c == '/';
         if to.is_empty() || to.len() > HOST_BYTES_MAX || to.contains(is_odd) {
@@ -197,7 +197,8 @@ impl Registry {
         session.must_not_be_moving()?;
         let (answer, held) = oneshot::channel();
         // Goes on where the mover goes away: somebody must let the processes go on.
-        let leaving = Leaving { registry: self.clone(), session: Rc::clone(session), to: to.to_owned(), peer };
+        let mover = ASKER.try_with(Rc::clone).map_err(|_| Fault::new(Code::BadRequest, "a move needs a connection"))?;
+        let leaving = Leaving { registry: self.clone(), session: Rc::clone(session), to: to.to_owned(), mover };
         tokio::task::spawn_local(leaving.run(actor.clone(), proof, answer));
         held.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to hold the session")))
     }
@@ -213,7 +214,8 @@ struct Leaving {
     registry: Registry,
     session: Rc<Session>,
     to: String,
-    peer: Peer,
+    /// Whose connection's end lets the session go on.
+    mover: Rc<Asker>,
 }
 
 impl Leaving {
@@ -280,7 +282,7 @@ impl Leaving {
 
     /// The mover is gone, or the session is.
     fn is_over(&self, moving: &Moving) -> bool {
-        self.peer.1.is_closed() || moving.heard.get().elapsed() > SILENT || self.session.view_life() != Life::Running
+        self.mover.has_left() || moving.heard.get().elapsed() > SILENT || self.session.view_life() != Life::Running
     }
 
     /// Stops it, and takes what is to be sent.

@@ -29,7 +29,7 @@ pub(crate) use leave::Moving;
 pub(crate) use needs::Sums;
 
 use crate::serve::{Answer, Server, plain, with};
-use crate::session::{Peer, Session};
+use crate::session::Session;
 use holdfast_door::Path;
 use holdfast_types::{Actor, Rights};
 use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep, MovedView};
@@ -51,15 +51,12 @@ fn lock_of(key: &str) -> String {
 
 impl Server {
     /// One step at the host that has the session.
-    pub(crate) async fn answer_move(&self, params: &MoveParams, actor: &Actor, peer: Option<Peer>) -> Answer {
+    pub(crate) async fn answer_move(&self, params: &MoveParams, actor: &Actor) -> Answer {
         let registry = &self.registry;
         let session = registry.may_move(params, actor)?;
         match &params.step {
             MoveStep::Offer => plain(registry.move_offer(&session).await?),
-            MoveStep::Hold { to } => {
-                let peer = peer.ok_or_else(|| Fault::new(Code::BadRequest, "a move needs a connection"))?;
-                plain(registry.move_hold(&session, to, actor, params.proof, peer).await?)
-            }
+            MoveStep::Hold { to } => plain(registry.move_hold(&session, to, actor, params.proof).await?),
             MoveStep::Read { file, from } => with(session.move_read(actor, *file, *from).await?),
             MoveStep::Commit => plain(session.move_commit(actor).await?),
             MoveStep::Done => plain(session.move_done().await?),

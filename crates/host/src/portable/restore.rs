@@ -246,6 +246,7 @@ impl Registry {
         let ask = Ask::other(const { terms_of("session.restore") }, params.detail());
         self.may(&session, &params.session, actor, ask.needs().1)?;
         let _one = session.reviving.lock().await;
+        session.must_be_home()?;
         let name = session.name();
         match session.view_life() {
             Life::Lost => {}
