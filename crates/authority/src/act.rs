@@ -302,6 +302,9 @@ pub struct Restored {
     /// The command that is run in the session for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hook: Option<String>,
+    /// The machine from which the session was moved here for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub came_from: Option<String>,
 }
 
 /// What happened.

@@ -15,6 +15,7 @@ mod gate;
 mod graph;
 mod hosts;
 mod mcp;
+mod moves;
 #[cfg(target_os = "linux")]
 mod network;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ pub use gate::{ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs}
 pub use graph::{GraphArgs, MaybeSessionArg};
 pub use hosts::{ConnectArgs, HostsAddArgs, HostsCommand, HostsRenameArgs, Misplaced};
 pub use mcp::{McpArgs, McpClient, McpCommand, McpInstallArgs};
+pub use moves::MoveArgs;
 #[cfg(target_os = "linux")]
 pub use network::{HTTP_ADDRESS, ListenArgs, LogArgs, StartArgs, WebArgs};
 #[cfg(target_os = "linux")]
@@ -173,6 +175,8 @@ pub enum Command {
     Checkpoints(CheckpointsCommand),
     /// Bring a portable session's processes back from a checkpoint
     Restore(RestoreArgs),
+    /// Move a live portable session to another host
+    Move(MoveArgs),
     /// Start copies of a portable session, each with files and a network of its own
     Fork(ForkArgs),
     /// Show who has the turn to type in a session, and who is waiting for it

@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "checkpoints",
             "restore",
             "fork",
+            "move",
         ],
     ),
     ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),

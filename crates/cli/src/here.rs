@@ -82,6 +82,25 @@ impl Here {
         })
     }
 
+    /// The same person at another host; `here` is this machine's, where no host is called so.
+    pub fn at(&self, host: &str) -> Result<Here, Failure> {
+        let elsewhere = match hosts::find(&self.home, host) {
+            Err(_) if host == "here" => None,
+            found => Some(found?),
+        };
+        Ok(Here {
+            elsewhere,
+            home: self.home.clone(),
+            program: self.program.clone(),
+            json: self.json,
+            said: self.said.clone(),
+            me: OnceCell::new(),
+            inside: OnceCell::new(),
+            greeted: RefCell::default(),
+            compared: Cell::default(),
+        })
+    }
+
     /// This place, if nobody else decides what lies there.
     pub fn if_ours(self) -> Result<Here, Failure> {
         self.must_be_ours()?;

@@ -102,7 +102,9 @@ impl Teller {
             }
             Act::Restored(from) => {
                 let hook = from.hook.as_ref().map_or_else(String::new, |hook| format!("; runs {}", text(hook)));
-                format!("the processes came from {}{}{hook}", text(&from.checkpoint), and_cut(&from.cut))
+                let moved =
+                    from.came_from.as_ref().map_or_else(String::new, |machine| format!(" of {}", text(machine)));
+                format!("the processes came from {}{moved}{}{hook}", text(&from.checkpoint), and_cut(&from.cut))
             }
             Act::Restarted => "a host took over".into(),
             Act::Damaged { what } => {
@@ -186,6 +188,9 @@ impl Teller {
                 id => format!("restored the session from checkpoint {}", text(id)),
             },
             Ask::Operation { name, detail, .. } if name.starts_with("files.") => wrote(name, detail),
+            Ask::Operation { name, detail, .. } if name == "session.move" => {
+                format!("moved the session {}", text(detail))
+            }
             Ask::Operation { name, detail, .. } if name == "session.fork" => {
                 format!("forked the session: {}", text(detail))
             }

@@ -108,6 +108,11 @@ impl Asker {
         self.0.close();
     }
 
+    /// It has left.
+    pub fn has_left(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Waits until it has left: there is never anything else to be had.
     async fn left(&self) {
         let _ = self.0.acquire().await;

@@ -35,6 +35,7 @@ mod log;
 mod lookout;
 mod metrics;
 mod metrics_port;
+mod moving;
 mod names;
 mod notes;
 mod notify;

@@ -9,6 +9,7 @@ use crate::gate::{Act, Gate};
 use crate::lives::kept::KeptBirth;
 use crate::lives::{Began, tell};
 use crate::metrics::Metrics;
+use crate::moving::{Arrivals, Sums};
 use crate::names::{Names, Sessions, must_not_mislead};
 use crate::orders::{integrate, orders};
 use crate::proofs::Proofs;
@@ -49,6 +50,10 @@ pub struct Registry {
     sessions: Rc<Sessions>,
     /// Shells that wait to become sessions.
     pub(crate) ahead: Rc<Ahead>,
+    /// Sessions that are being moved here.
+    pub(crate) arrivals: Rc<Arrivals>,
+    /// Checksums of files that sessions have open.
+    pub(crate) sums: Sums,
 }
 
 impl Registry {
@@ -77,6 +82,8 @@ impl Registry {
             }),
             sessions,
             ahead: Rc::default(),
+            arrivals: Rc::default(),
+            sums: Sums::default(),
         })
     }
 
@@ -84,6 +91,7 @@ impl Registry {
     pub async fn recover(&self) -> io::Result<()> {
         let mut takings_up = Vec::new();
         self.sweep();
+        crate::moving::arrive::sweep(&self.shared.home.state);
         for entry in std::fs::read_dir(self.shared.home.sessions())? {
             let dir = entry?.path();
             let Some(id) = session::id_of(&dir) else { continue };
@@ -221,6 +229,11 @@ impl Registry {
         let shown = begun.map(|session| self.show(session, actor));
         self.shared.names.started(&name);
         shown
+    }
+
+    /// A session that was moved here, in place of what it left here before.
+    pub(crate) fn take_in(&self, session: Rc<Session>) {
+        self.sessions.borrow_mut().insert(session.id, session);
     }
 
     /// A session of this host from now on, for all to see.
@@ -414,6 +427,13 @@ impl Registry {
 
     /// The session a person means, for an act: what this actor may do there the session's authority decides, and records.
     pub fn find_acting(&self, wanted: &str, actor: &Actor) -> Result<Rc<Session>, Fault> {
+        let session = self.find_moving(wanted, actor)?;
+        session.must_not_be_moving()?;
+        Ok(session)
+    }
+
+    /// The same, also while it is being moved.
+    pub(crate) fn find_moving(&self, wanted: &str, actor: &Actor) -> Result<Rc<Session>, Fault> {
         let session = self.find(wanted)?;
         self.may_know(&session, wanted, actor)?;
         crate::log::of_session(session.id);

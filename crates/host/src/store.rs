@@ -154,7 +154,11 @@ impl Spec {
 
     /// Reads the spec of a session's directory.
     pub fn load(dir: &Path) -> io::Result<Spec> {
-        get_json(&SPEC, &dir.join("spec"))?.ok_or_else(|| io::ErrorKind::NotFound.into())
+        let mut spec: Spec = get_json(&SPEC, &dir.join("spec"))?.ok_or(io::ErrorKind::NotFound)?;
+        if let Some(portable) = &mut spec.portable {
+            portable.moved = crate::moving::home::load(dir).map(|moved| Box::new(moved.view));
+        }
+        Ok(spec)
     }
 }
 

@@ -90,6 +90,8 @@ pub struct Core {
     pub timers: Timers,
     /// It runs: its terminal takes input.
     pub is_running: bool,
+    /// It stands still to be moved: nobody writes meanwhile, and what is sent is refused.
+    pub is_moving: bool,
     /// A run that was starting when what was typed was thrown away, and is to be looked after.
     pub(crate) flushed_run: Option<RunId>,
     /// The process at the terminal.
@@ -132,6 +134,7 @@ impl Core {
             runs,
             timers: Timers::default(),
             is_running: true,
+            is_moving: false,
             flushed_run: None,
             child: 0,
             asks_humans: false,
@@ -190,7 +193,7 @@ impl Core {
     pub fn writes_next(&self) -> Option<u32> {
         let state = self.authority.state();
         let operator = state.turn().hold().and_then(|hold| hold.operator);
-        operator.filter(|_| state.frozen().is_none()).map(|operator| operator.0)
+        operator.filter(|_| state.frozen().is_none() && !self.is_moving).map(|operator| operator.0)
     }
 
     /// Whether it may wait for this human while a program has the turn: where it does, the turn is lent.

@@ -157,6 +157,12 @@ pub(crate) struct Sends {
 }
 
 impl Core {
+    /// Bytes are on their way.
+    #[must_use]
+    pub fn has_sends(&self) -> bool {
+        !self.sends.all.is_empty()
+    }
+
     /// Types bytes on behalf of somebody; what became of them comes by [`Outside::sent`].
     pub fn send(&mut self, out: &mut impl Outside, now: Now, ticket: Ticket, send: Send) {
         if is_reserved_stream(send.stream) {

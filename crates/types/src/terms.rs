@@ -235,6 +235,10 @@ terms! {
     "session.recover": Holder one(Run), Ignores, Fixed, Other, Journal;
     "session.restore": Holder one(Checkpoint), Ignores, Fixed, Other, Journal;
     "session.fork": Holder one(Fork), Ignores, Processes, Other, Journal;
+    // It ends its processes here: the right to end is looked at too.
+    "session.move": Holder one(Checkpoint), Ignores, Processes, Other, Journal;
+    // As much as to run commands as root: humans alone, by a path that narrows nothing.
+    "session.arrive": Known one(Start), Ignores, Request, Other, Elsewhere;
     // Which files; what is in them needs the right to fork as well.
     "fork.diff": Holder one(Observe), Ignores, Answer, Other, Looks;
     // A human's: it writes to files outside of the branch.

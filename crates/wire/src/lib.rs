@@ -20,6 +20,7 @@ pub mod graphs;
 pub mod hello;
 pub mod lives;
 pub mod message;
+pub mod moves;
 mod new;
 pub mod operations;
 pub mod params;

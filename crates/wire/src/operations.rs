@@ -15,6 +15,7 @@ use crate::gate::*;
 use crate::graphs::*;
 use crate::hello::*;
 use crate::lives::*;
+use crate::moves::*;
 use crate::params::*;
 use crate::portable::*;
 use crate::questions::*;
@@ -226,6 +227,10 @@ operations! {
     Restore = "session.restore" (RestoreParams) -> RestoreAnswer, Route::Post("/sessions/{session}/restore");
     #[doc = "Start copies of a portable session, each with its own identity, files and network; the session itself goes on."]
     Fork = "session.fork" (ForkParams) -> ForkAnswer, Route::Post("/sessions/{session}/fork");
+    #[doc = "Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."]
+    Move = "session.move" (MoveParams) -> MoveAnswer, Route::Connection, Bytes::Answered;
+    #[doc = "Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."]
+    Arrive = "session.arrive" (ArriveParams) -> ArriveAnswer, Route::Connection, Bytes::Asked;
     #[doc = "List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`."]
     ForkDiff = "fork.diff" (ForkDiffParams) -> ForkDiffAnswer, Route::Get("/sessions/{session}/changes");
     #[doc = "Apply a branch's changed files to the real ones, or copy them elsewhere; only humans may. Nothing is applied while files conflict."]

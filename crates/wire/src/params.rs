@@ -3,6 +3,7 @@
 use crate::attention::{Listener, StateView, Until};
 use crate::forks::ForkedView;
 use crate::lives::LostView;
+use crate::moves::MovedView;
 pub use crate::new::NewParams;
 use crate::portable::RestoredView;
 use crate::reaping::ReapView;
@@ -116,6 +117,9 @@ pub struct SessionView {
     /// What this life began from, where that was a checkpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Box<RestoredView>>,
+    /// Where it was moved: it lives there, and never here again unless it is moved back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Box<MovedView>>,
     /// Something a person should know (a damaged file, a gap in the screen).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

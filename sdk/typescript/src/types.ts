@@ -214,6 +214,8 @@ export interface SessionView {
   forked_from?: ForkedView | null;
   /** What this life began from, where that was a checkpoint. */
   restored?: RestoredView | null;
+  /** Where it was moved: it lives there, and never here again unless it is moved back. */
+  moved?: MovedView | null;
   /** Something a person should know (a damaged file, a gap in the screen). */
   note?: string | null;
   /** Records of its journal are missing: what, for people. Only humans act in it, and whom they granted something since. */
@@ -351,6 +353,16 @@ export interface RestoredView {
   made_ms: number;
   /** Connections that were cut. */
   cut?: string[];
+}
+
+/** Where a session was moved. */
+export interface MovedView {
+  /** The other host, as who moved it calls it. */
+  host: string;
+  /** When that became its home. */
+  at_ms: number;
+  /** It is known to live there. */
+  arrived?: boolean;
 }
 
 /** What was lost, as far as the host knew. */
@@ -1508,6 +1520,198 @@ export interface ForkAnswer {
   cut?: string[];
   /** How long the session stood still for it. */
   still_ms: number;
+}
+
+/** A step of a move, at the host that has the session. */
+export interface MoveParams {
+  /** Name or id. */
+  session: string;
+  /** What to do. */
+  step: MoveStep;
+  /** The actor's signature, for `hold`. */
+  proof?: Proof | null;
+}
+
+/** What the host that has a session is to do for its move. */
+export type MoveStep =
+  /** Say what it needs. Nothing is stopped. */
+  | "offer"
+  /** Stop it, and keep a copy. It goes on where the connection breaks before `commit`. */
+  | {
+    hold: {
+      /** The other host, as who moves it calls it. */
+      to: string;
+    };
+  }
+  /** Bytes of a file. */
+  | {
+    read: {
+      /** Its place in the list. */
+      file: number;
+      /** From where. */
+      from: number;
+    };
+  }
+  /** Its home is the other host: it never lives here again. */
+  | "commit"
+  /** It lives there. */
+  | "done"
+  /** It goes on here. */
+  | "give_up";
+
+/** What came of a step. */
+export interface MoveAnswer {
+  /** `offer`: what it needs. */
+  offer?: MoveOffer | null;
+  /** `hold`: what is sent. */
+  parcel?: MoveParcel | null;
+  /** `commit`: the key for `finish`. */
+  key?: string | null;
+  /** Where it was moved, where it was. */
+  moved?: MovedView | null;
+}
+
+/** What a session needs to go on elsewhere. */
+export interface MoveOffer {
+  /** Which session. */
+  session: SessionId;
+  /** Its name. */
+  name: SessionName;
+  /** Its life until now. */
+  incarnation: number;
+  /** The machine it comes from. */
+  machine: string;
+  /** Holdfast there. */
+  version: string;
+  /** CRIU there. */
+  criu: string;
+  /** How much room it takes at most. */
+  bytes: number;
+  /** How many processes. */
+  processes: number;
+  /** Connections that will be cut. */
+  cut?: string[];
+  /** Mounts that it sees. */
+  mounts: string[];
+  /** Where it sees its own directory. */
+  own: string;
+  /** Where it sees Holdfast's state directory. */
+  state: string;
+  /** Where it sees Holdfast's sockets. */
+  run: string;
+  /** The user it runs as, where that is not root. */
+  user?: string | null;
+  /** Keys with which it was moved before: who has one may have it back. */
+  came_with?: string[];
+  /** The processor, as CRIU describes it: `cpuinfo.img` in hexadecimal. */
+  processor: string;
+  /** Files that it needs. */
+  files: NeededFile[];
+}
+
+/** A file or directory that the processes have open or mapped, and must find. */
+export interface NeededFile {
+  /** As they see it. */
+  path: string;
+  /** Its mode, with its type. */
+  mode: number;
+  /** Of a regular file. */
+  bytes?: number;
+  /** Of a regular file: a checksum. */
+  sum?: string;
+}
+
+/** A session that stands still, and what is sent of it. */
+export interface MoveParcel {
+  /** The move. */
+  id: string;
+  /** What it needs, as of now. */
+  offer: MoveOffer;
+  /** The checkpoint that is sent. */
+  checkpoint: string;
+  /** SHA-256 of the key without which nobody begins its next life, in hexadecimal. */
+  lock: string;
+  /** What is sent. */
+  files: SentFile[];
+}
+
+/** A file that is sent. */
+export interface SentFile {
+  /** Its path below the session's directory. */
+  path: string;
+  /** Permissions. */
+  mode: number;
+  /** How long it is. */
+  bytes: number;
+  /** Its checksum. */
+  sum: string;
+}
+
+/** A step of a move, at the host to which a session is moved. */
+export interface ArriveParams {
+  /** What to do. */
+  step: ArriveStep;
+}
+
+/** What the host to which a session is moved is to do. */
+export type ArriveStep =
+  /** Say what would be in the way. */
+  | {
+    check: {
+      /** What it needs. */
+      offer: MoveOffer;
+    };
+  }
+  /** Make room for it. */
+  | {
+    begin: {
+      /** What will be sent. */
+      parcel: MoveParcel;
+    };
+  }
+  /** Bytes of a file, which come with the message. */
+  | {
+    write: {
+      /** The session. */
+      session: SessionId;
+      /** The file's place in the list. */
+      file: number;
+      /** From where. */
+      from: number;
+    };
+  }
+  /** Look whether all of it is there, and as it was. */
+  | {
+    whole: {
+      /** The session. */
+      session: SessionId;
+    };
+  }
+  /** It lives here now. */
+  | {
+    finish: {
+      /** The session. */
+      session: SessionId;
+      /** The key. */
+      key: string;
+    };
+  }
+  /** Nothing comes of it. */
+  | {
+    give_up: {
+      /** The session. */
+      session: SessionId;
+    };
+  };
+
+/** What came of it. */
+export interface ArriveAnswer {
+  /** `check`, `whole`: what is in the way. */
+  refused?: string[];
+  /** `finish`: the session. */
+  session?: SessionView | null;
+  /** `finish`: connections that were cut. */
+  cut?: string[];
 }
 
 /** Of which branch the changed files are wanted. */
@@ -3753,6 +3957,10 @@ export interface Operations {
   "session.restore": { params: RestoreParams; answer: RestoreAnswer };
   /** Start copies of a portable session, each with its own identity, files and network; the session itself goes on. */
   "session.fork": { params: ForkParams; answer: ForkAnswer };
+  /** Move a portable session to another host, step by step, at the host that has it: needs the right `end` too. */
+  "session.move": { params: MoveParams; answer: MoveAnswer };
+  /** Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing. */
+  "session.arrive": { params: ArriveParams; answer: ArriveAnswer };
   /** List the files that differ between a branch and the files it was forked over, or between two branches; as a patch, with the right `fork`. */
   "fork.diff": { params: ForkDiffParams; answer: ForkDiffAnswer };
   /** Apply a branch's changed files to the real ones, or copy them elsewhere; only humans may. Nothing is applied while files conflict. */
@@ -3916,7 +4124,7 @@ export interface HostEvents {
 }
 
 /** Operations that are asked with bytes beside their parameters. */
-export type SendsBytes = "session.send" | "files.write" | "files.upload";
+export type SendsBytes = "session.send" | "session.arrive" | "files.write" | "files.upload";
 
 /** Operations that answer with bytes beside their answer. */
 export type GivesBytes = (typeof GIVES_BYTES)[number];
@@ -3926,6 +4134,7 @@ export const GIVES_BYTES = [
   "session.attach",
   "session.paint",
   "session.read",
+  "session.move",
   "session.journal",
   "files.read",
   "run.output",
@@ -3962,6 +4171,8 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.recover",
   "session.restore",
   "session.fork",
+  "session.move",
+  "session.arrive",
   "fork.diff",
   "fork.keep",
   "fork.discard",

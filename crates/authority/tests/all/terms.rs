@@ -34,6 +34,7 @@ fn asks() -> Vec<(&'static str, Ask)> {
         other("session.keep"),
         other("session.restore"),
         other("session.fork"),
+        other("session.move"),
         other("fork.keep"),
         other("fork.discard"),
         other("checkpoint.make"),

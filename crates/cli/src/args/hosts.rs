@@ -206,6 +206,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Checkpoints(CheckpointsCommand::Ls(args)) => maybe(&mut args.session),
         Command::Restore(args) => vec![&mut args.what],
         Command::Fork(args) => forked(args),
+        Command::Move(args) => vec![&mut args.of.session],
         Command::Request(args) => vec![&mut args.of.session],
         Command::Give(args) => vec![&mut args.of.session],
         Command::Seize(args) => vec![&mut args.of.session],

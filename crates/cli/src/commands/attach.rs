@@ -6,11 +6,16 @@ use crate::args::{AttachArgs, NewArgs};
 use crate::failure::Failure;
 use crate::here::{Here, Link};
 use crate::show::{on_terminal, print, print_json, say};
-use holdfast_client::{AttachEnd, AttachOptions};
+use holdfast_client::{AttachEnd, AttachOptions, Connection, machine_name};
 use holdfast_types::{Exit, SessionName};
 use holdfast_wire::lives::Cause;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{Life, ListParams, SessionView};
+use std::time::{Duration, Instant};
+
+/// How long a session that was moved may take to run again, and how often it is looked for.
+const ARRIVES: Duration = Duration::from_secs(60);
+const ARRIVES_LOOK: Duration = Duration::from_millis(50);
 
 /// The session of a bare `holdfast`.
 const MAIN: &str = "main";
@@ -118,7 +123,16 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &SessionView, read_only: bool
     let config = here.config()?;
     let mut session = session.clone();
     let (mut connection, mut over) = (link.into_connection(), false);
+    // Where it lives now, once it was moved.
+    let mut there: Option<Here> = None;
     loop {
+        let at = there.as_ref().unwrap_or(here);
+        if let Some((place, link, moved)) = follow(at, &session)? {
+            (connection, session) = (link, moved);
+            there = Some(place);
+            continue;
+        }
+        let here = at;
         let name = here.called(session.name.as_str());
         let options = AttachOptions {
             session: session.id.to_string(),
@@ -140,6 +154,7 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &SessionView, read_only: bool
                 say(&format!("detached; to come back: holdfast attach {name}"));
                 return Ok(0);
             }
+            AttachEnd::Ended(Exit::Lost) if is_moved(here, &mut session) => over = true,
             AttachEnd::Ended(Exit::Lost) => {
                 say(&format!("session {name} was lost; to give it another life: holdfast recover {name}"));
                 return Ok(Exit::Lost.as_status());
@@ -163,6 +178,58 @@ pub fn go_in(here: &Here, link: Link<'_>, session: &SessionView, read_only: bool
             }
         }
         connection = here.connect()?;
+    }
+}
+
+/// Whether a session that is gone here was moved; as it is now.
+fn is_moved(here: &Here, session: &mut SessionView) -> bool {
+    let seen = here.link().and_then(|mut link| link.get(&session.id.to_string()));
+    match seen {
+        Ok(seen) if seen.moved.is_some() => {
+            *session = seen;
+            true
+        }
+        Ok(_) | Err(_) => false,
+    }
+}
+
+/// Where a session that was moved goes on: its host, a connection, and the session there. Only to hosts that this person added, and only
+/// to the same session in a later life.
+fn follow(here: &Here, session: &SessionView) -> Result<Option<(Here, Connection, SessionView)>, Failure> {
+    let Some(moved) = &session.moved else { return Ok(None) };
+    let name = here.called(session.name.as_str());
+    let host = if moved.host == machine_name() && here.is_elsewhere() { "here" } else { moved.host.as_str() };
+    let there = here.at(host).map_err(|failure| {
+        let message = format!("session {name} was moved to {}", moved.host);
+        Failure::new("moved", message).hint(format!(
+            "{}; then: holdfast attach {}/{}",
+            failure.message(),
+            moved.host,
+            session.name
+        ))
+    })?;
+    say(&format!("session {name} was moved to {}; going on there", moved.host));
+    let until = Instant::now() + ARRIVES;
+    loop {
+        let mut link = there.link()?;
+        match link.get(&session.id.to_string()) {
+            Ok(found)
+                if found.id == session.id && found.life == Life::Running && found.incarnation > session.incarnation =>
+            {
+                let connection = link.into_connection();
+                return Ok(Some((there, connection, found)));
+            }
+            Ok(found) if found.id == session.id && found.moved.is_some() => {
+                let connection = link.into_connection();
+                return Ok(Some((there, connection, found)));
+            }
+            _ if Instant::now() < until => std::thread::sleep(ARRIVES_LOOK),
+            _ => {
+                let message = format!("session {name} was moved to {}, and does not run there yet", moved.host);
+                return Err(Failure::new("moved", message)
+                    .hint(format!("to finish the move: holdfast move {name} {}", moved.host)));
+            }
+        }
     }
 }
 

@@ -198,6 +198,10 @@ fn listed(all: &[Row<'_>], now: TimeMs, width: Option<usize>, styled: bool) -> S
 /// Its state, and what a person should not miss.
 fn status(session: &SessionView, seen: Option<&StateView>) -> String {
     let mut text = match (session.life, &session.turn.frozen, seen) {
+        (Life::Lost, ..) if session.moved.is_some() => {
+            let host = session.moved.as_ref().map_or("", |moved| moved.host.as_str());
+            return format!("moved to {}", visible(host));
+        }
         (Life::Running, Some(frozen), _) => format!("frozen by {}", frozen.by),
         (Life::Running, None, Some(seen)) => word(&seen.now).to_owned(),
         (Life::Running, None, None) | (Life::Ended | Life::Lost | Life::Unknown | Life::Damaged, _, _) => {
@@ -319,6 +323,7 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     rows.extend(life_rows(session, now));
     rows.extend(session.reap.iter().flat_map(|reap| cost::reap_rows(reap, now)));
     match (&session.lost, session.ended_ms) {
+        _ if session.moved.is_some() => {}
         (Some(lost), _) => rows.extend(lost_rows(lost, &session.name, now)),
         (None, Some(ended)) => rows.push(("ended", moment(ended, now))),
         (None, None) => {}
@@ -371,6 +376,14 @@ fn life_rows(session: &SessionView, now: TimeMs) -> Vec<(&'static str, String)> 
             format!("from {}, made {}", visible(&restored.checkpoint), moment(restored.made_ms, now)),
         ));
         rows.extend(restored.cut.iter().map(|cut| ("cut", visible(cut))));
+    }
+    if let Some(moved) = &session.moved {
+        let host = visible(&moved.host);
+        let how = match moved.arrived {
+            true => format!("it lives there: holdfast attach {host}/{}", session.name),
+            false => format!("to finish: holdfast move {} {host}", session.name),
+        };
+        rows.push(("moved", format!("to {host}, {}; {how}", moment(moved.at_ms, now))));
     }
     if session.incarnation > 1 {
         rows.push(("life", session.incarnation.to_string()));
@@ -461,6 +474,7 @@ mod tests {
             checkpoint_every_ms: None,
             forked_from: None,
             restored: None,
+            moved: None,
             incarnation: 1,
             lost: None,
             stand_in: None,

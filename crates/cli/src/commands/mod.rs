@@ -33,6 +33,7 @@ mod list;
 mod logs;
 mod man;
 mod mcp;
+mod moves;
 mod names;
 mod new;
 #[cfg(target_os = "linux")]
@@ -132,6 +133,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Checkpoint(args)) => checkpoint::checkpoint(&here()?, &args),
         Some(Command::Checkpoints(command)) => checkpoint::checkpoints(&here()?, &command),
         Some(Command::Fork(args)) => fork::fork(&here()?, &args),
+        Some(Command::Move(args)) => moves::move_session(&here()?, &args),
         Some(Command::Restore(args)) => checkpoint::restore(&here()?, &args),
         Some(Command::Turn(args)) => turn::turn(&here()?, &args),
         Some(Command::Take(args)) => turn::take(&here()?, &args),

@@ -9,14 +9,14 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 /// Two machines: the sessions are on the far one, the person is at the near one.
-struct Two {
-    near: Home,
-    far: Home,
+pub struct Two {
+    pub near: Home,
+    pub far: Home,
 }
 
 impl Two {
     /// ssh reaches the far one as `gpu`.
-    fn new() -> Two {
+    pub fn new() -> Two {
         let two = Two { near: Home::new(), far: Home::new() };
         let dir = two.near.path().display();
         if rustix::process::getuid().is_root() {
@@ -34,7 +34,8 @@ impl Two {
             "sshd_config",
             format!(
                 "HostKey {dir}/host_key\nAuthorizedKeysFile {dir}/id.pub\nStrictModes no\nUsePAM no\nPidFile none\n\
-                 SetEnv HOLDFAST_HOME={far} SHELL=/bin/sh\n"
+                 SetEnv HOLDFAST_HOME={far} SHELL=/bin/sh HOLDFAST_CRIU={}\n",
+                holdfast_harness::criu().display()
             ),
         );
         write(
@@ -49,34 +50,34 @@ impl Two {
         two
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.near.command(args);
         command.env("HOLDFAST_SSH", self.near.join("ssh"));
         command
     }
 
     /// What a command at the near one printed and complained about, and whether it ended well.
-    fn run(&self, args: &[&str]) -> (bool, String, String) {
+    pub fn run(&self, args: &[&str]) -> (bool, String, String) {
         let ran = self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (ran.status.success(), text(&ran.stdout), text(&ran.stderr))
     }
 
     #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
+    pub fn ok(&self, args: &[&str]) -> String {
         let (good, out, err) = self.run(args);
         assert!(good, "holdfast {args:?}: {out}{err}");
         out
     }
 
     #[track_caller]
-    fn fails(&self, args: &[&str]) -> String {
+    pub fn fails(&self, args: &[&str]) -> String {
         let (good, out, err) = self.run(args);
         assert!(!good, "holdfast {args:?}: {out}");
         err
     }
 
-    fn add(&self) -> String {
+    pub fn add(&self) -> String {
         self.ok(&["hosts", "add", "gpu", "--ssh", "gpu", "--program", program().to_str().unwrap()])
     }
 }

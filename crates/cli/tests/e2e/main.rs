@@ -16,6 +16,7 @@ mod graphs;
 mod keys;
 mod leaving;
 mod limits;
+mod moves;
 mod namespaces;
 mod noise;
 mod other_user;

@@ -89,6 +89,8 @@ pub fn params(call: &Call) -> Value {
         Call::Restore(params) => json(params),
         Call::Fork(params) => json(params),
         Call::ForkDiff(params) => json(params),
+        Call::Move(params) => json(params),
+        Call::Arrive(params) => json(params),
         Call::ForkKeep(params) => json(params),
         Call::ForkDiscard(params) => json(params),
         Call::CheckpointCheck(params) => json(params),

@@ -17,6 +17,7 @@ use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, Fo
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
+use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep};
 use holdfast_wire::params::*;
 use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams, RestoreParams};
 use holdfast_wire::reaping::{CostParams, KeepParams};
@@ -91,6 +92,8 @@ fn kind(call: &Call) -> Kind {
         Call::Seize(_) | Call::Thaw(_) | Call::Grant(_) | Call::Recover(_) | Call::Keep(_) => Kind::Changes,
         Call::Fork(_) | Call::ForkKeep(_) | Call::ForkDiscard(_) => Kind::Changes,
         Call::ForkDiff(_) => Kind::Looks,
+        Call::Move(_) => Kind::Changes,
+        Call::Arrive(_) => Kind::Known,
         Call::Restore(_) | Call::CheckpointMake(_) | Call::CheckpointRemove(_) => Kind::Changes,
         Call::CheckpointCheck(_) | Call::CheckpointList(_) => Kind::Looks,
         Call::FilesList(_) | Call::FilesRead(_) | Call::FilesChanges(_) | Call::FilesDiff(_) => Kind::Files,
@@ -98,13 +101,15 @@ fn kind(call: &Call) -> Kind {
     }
 }
 
-fn calls_about_copies(session: &str) -> [Call; 8] {
+fn calls_about_copies(session: &str) -> [Call; 10] {
     let session = session.to_owned();
     [
         Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
         Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
         Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
         Call::ForkDiscard(ForkDiscardParams { session: session.clone(), proof: None }),
+        Call::Move(MoveParams { session: session.clone(), step: MoveStep::Offer, proof: None }),
+        Call::Arrive(ArriveParams { step: ArriveStep::Whole { session: SessionId::from_random_bits(1) } }),
         Call::CheckpointCheck(SessionParams { session: session.clone() }),
         Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
         Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
@@ -394,11 +399,12 @@ const RECORDED: [&str; 21] = [
 ];
 /// A run needs a shell, a write a file, a recovery a lost session, a checkpoint a portable one, an approval an act that waits, and a new session has a journal of its own: tests of their own
 /// look at these.
-const RECORDED_ELSEWHERE: [&str; 15] = [
+const RECORDED_ELSEWHERE: [&str; 16] = [
     "session.new",
     "session.recover",
     "session.restore",
     "session.fork",
+    "session.move",
     "fork.keep",
     "fork.discard",
     "checkpoint.make",

@@ -8,6 +8,7 @@ use super::kept::{KeptBirth, KeptLife};
 use super::preface::{self, Next, Stood};
 use super::{Began, RING_BEFORE, boot_id};
 use crate::birth::{self, Birth};
+use crate::moving::carried::Carried;
 use crate::orders::{integrate, orders};
 use crate::portable::Portable;
 use crate::portable::restore::Restore;
@@ -71,7 +72,9 @@ fn cannot(error: io::Error) -> Fault {
 
 /// Gives a session another life. Its caller sees to it that there is one at a time, and that it is recorded.
 pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) -> Result<(), Fault> {
+    session.must_be_home()?;
     let old = session.state.borrow().spec.clone();
+    let carried = Carried::load(&session.dir);
     let (dir, id) = (session.dir.clone(), session.id);
     let found = crate::off_thread(move || look(&dir, id)).await.map_err(cannot)?;
     let (_grave, before) = found.map_err(|alive| refused(&old, alive))?;
@@ -87,7 +90,8 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     session.decide(Input::Began { incarnation })?;
     if let Some(restore) = &how.restore {
         let hook = old.portable.as_ref().and_then(|portable| portable.on_resume.clone());
-        session.decide(Input::Restored(restore.record(hook)))?;
+        let from = carried.as_ref().map(|carried| carried.machine.clone());
+        session.decide(Input::Restored(restore.record(hook, from)))?;
     }
     holdfast_pause::task_point("recover.recorded").await;
     next.incarnation = incarnation;
@@ -99,7 +103,10 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let mut shell = None;
     if let Some(restore) = &how.restore {
         (spec.shell, spec.stand_in) = (old.shell, old.stand_in.clone());
-        start.preface = restore.preface(&preface::plainly(stood, &restore.lines(incarnation)));
+        start.preface = restore.preface(&preface::plainly(
+            stood,
+            &restore.lines(incarnation, carried.as_ref().map(|carried| carried.machine.as_str())),
+        ));
     } else {
         shell = integrate(&shared, &session, &mut start, &birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
@@ -120,6 +127,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
                 crate::portable::resume::run(&shared, &session, Began::Restored);
             }
             let _ = std::fs::remove_file(session.dir.join(RING_BEFORE));
+            Carried::used(&session.dir);
             let (checkpoint, cut) = match &how.restore {
                 Some(restore) => (Some(restore.id().to_owned()), restore.cut().to_vec()),
                 None => (None, Vec::new()),
@@ -280,6 +288,10 @@ fn look(dir: &Path, id: holdfast_types::SessionId) -> io::Result<Result<(Grave, 
         Ok(grave) => grave,
         Err(alive) => return Ok(Err(alive)),
     };
+    if let Some(carried) = Carried::load(dir).filter(|_| grave.ring.is_none()) {
+        // It has not lived here yet: what its last ring said came with it.
+        return Ok(Ok((grave, Before { base: carried.base(), streams: carried.streams, rebooted: false })));
+    }
     let file = match &grave.ring {
         Some(ring) => Some(ring.try_clone()?),
         None => File::open(dir.join(RING_BEFORE)).ok(),
@@ -287,12 +299,12 @@ fn look(dir: &Path, id: holdfast_types::SessionId) -> io::Result<Result<(Grave, 
     // A damaged ring costs its bytes; the count goes on from what the screen knows.
     let ring = file.and_then(|file| Ring::open_lean(file).ok());
     let base = ring.as_ref().map_or_else(Base::default, |ring| Base { output: ring.head(), log: ring.log_head() });
-    let streams = ring.as_ref().map(streams).unwrap_or_default();
+    let streams = ring.as_ref().map(streams_of).unwrap_or_default();
     Ok(Ok((grave, Before { base, streams, rebooted: rebooted || ring.is_none() })))
 }
 
 /// What each input stream had, from the log: the least recently used first.
-fn streams(ring: &Ring) -> Vec<(u64, u64)> {
+pub(crate) fn streams_of(ring: &Ring) -> Vec<(u64, u64)> {
     let head = ring.log_head();
     let oldest = head.saturating_sub(ring.log_bytes()).max(ring.base().log);
     let mut bytes = vec![0; usize::try_from(head - oldest).unwrap_or(0)];

@@ -58,8 +58,8 @@ enum Fate {
 
 /// What a session is to have by itself.
 fn fate(spec: &Spec, life: Life, by_default: Recovery, now: TimeMs) -> Fate {
-    if spec.portable.as_ref().is_some_and(|portable| portable.stopped_for.is_some()) {
-        // It waits for a restore: a life without its processes is not what its checkpoint was made for.
+    if spec.portable.as_ref().is_some_and(|portable| portable.stopped_for.is_some() || portable.moved.is_some()) {
+        // It lives elsewhere, or waits for a restore: a life without its processes is not what its checkpoint was made for.
         return Fate::Rests;
     }
     let fails = match (life, spec.exit) {

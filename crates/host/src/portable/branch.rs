@@ -37,6 +37,7 @@ impl Branch {
         let is_real = |mount: &&String| {
             let path = Path::new(mount.as_str());
             REAL.iter().any(|real| path.starts_with(real))
+                || portable.mapped.iter().any(|(seen, _)| seen == *mount)
                 || home.contains(&path)
                 || portable.own.as_deref() == Some(path.to_string_lossy().as_ref())
         };
@@ -90,6 +91,9 @@ impl Portable {
     pub fn source(&self, dir: &Path, mount: &str) -> PathBuf {
         if self.own.as_deref() == Some(mount) {
             return dir.to_owned();
+        }
+        if let Some((_, real)) = self.mapped.iter().find(|(seen, _)| seen == mount) {
+            return PathBuf::from(real);
         }
         let number = self.branch.as_ref().and_then(|branch| branch.over.iter().position(|over| over == mount));
         number.map_or_else(|| PathBuf::from(mount), |number| layer(dir, number).join("all"))

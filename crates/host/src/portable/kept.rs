@@ -186,25 +186,30 @@ fn files(img: &Path, sync: bool) -> io::Result<Vec<(String, u64, u64)>> {
         if all.len() >= FILES_MAX || !entry.file_type()?.is_file() {
             return Err(io::Error::other(format!("{name} does not belong in an image")));
         }
-        let (file, mut bytes, mut sums) = (File::open(entry.path())?, 0, Vec::new());
+        let file = File::open(entry.path())?;
         if sync {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file.sync_all()?;
         }
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        loop {
-            chunk.clear();
-            let count = (&file).take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
-            if count == 0 {
-                break;
-            }
-            bytes += count as u64;
-            sums.extend_from_slice(&checksum(&chunk).to_le_bytes());
-        }
-        all.push((name, bytes, checksum(&sums)));
+        let (bytes, sum) = summed(&file)?;
+        all.push((name, bytes, sum));
     }
     all.sort();
     Ok(all)
+}
+
+/// A file's length and checksum. Blocks as long as the disk does.
+pub(crate) fn summed(file: &File) -> io::Result<(u64, u64)> {
+    let (mut bytes, mut sums, mut chunk) = (0, Vec::new(), Vec::with_capacity(CHUNK_BYTES));
+    loop {
+        chunk.clear();
+        let count = file.take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+        if count == 0 {
+            return Ok((bytes, checksum(&sums)));
+        }
+        bytes += count as u64;
+        sums.extend_from_slice(&checksum(&chunk).to_le_bytes());
+    }
 }
 
 /// Whether an image is as it was sealed. Blocks as long as the disk does. A cut image would make CRIU loop for ever.

@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Says that processes stand still for a checkpoint.
-const STILL: &str = "still";
+pub(crate) const STILL: &str = "still";
 /// Programs named in a checkpoint.
 const PROGRAMS_MAX: usize = 64;
 /// Left free on the disk beside the image.
@@ -60,27 +60,55 @@ pub(super) struct Plan {
     pub portable: Portable,
     /// Where the image goes, where it is for a branch.
     pub branch: Option<PathBuf>,
-    /// The host makes it by itself.
+    /// What there is of the session beside its processes goes with it.
+    pub takes_past: bool,
+    /// The host makes it by itself, and may remove it.
     pub automatic: bool,
 }
 
 /// What a dump is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// A checkpoint that an actor asked for.
     Asked,
     /// One that the host makes by itself.
     Automatic,
     /// Branches.
     Fork,
+    /// A life on another host.
+    Move,
+}
+
+/// Processes that stand still, once a checkpoint of them is whole.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    plan: Plan,
+    before: Vec<ProcessId>,
+}
+
+impl Standing {
+    /// They go on as if nothing had happened.
+    pub(crate) async fn go_on(self) {
+        let gone_on = off_thread(move || go_on(&self.plan, &self.before)).await;
+        if let Err(error) = gone_on {
+            tracing::warn!("processes may stand still: {error}");
+        }
+    }
 }
 
 /// What a checkpoint can be made of now.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(crate) struct Ready {
     pub check: CheckAnswer,
     pub graph: Graph,
-    pub plan: Plan,
+    pub(super) plan: Plan,
+}
+
+impl Ready {
+    /// Pid 1 of the session.
+    pub(crate) fn init(&self) -> u32 {
+        self.plan.tree.init
+    }
 }
 
 fn told(list: Vec<seen::Obstacle>) -> Vec<Obstacle> {
@@ -97,7 +125,7 @@ fn answer(found: Obstacles) -> CheckAnswer {
 }
 
 /// One obstacle, in a line.
-fn line(one: &Obstacle) -> String {
+pub(crate) fn line(one: &Obstacle) -> String {
     let fd = one.fd.map_or_else(String::new, |fd| format!(" descriptor {fd}:"));
     format!("{} ({}):{fd} {}", one.program, one.pid, one.what)
 }
@@ -116,6 +144,19 @@ impl Session {
 
     /// Makes a checkpoint, once it is recorded.
     pub(super) async fn dump(self: &Rc<Session>, ready: Ready, stop: bool) -> Result<kept::Manifest, Fault> {
+        let (manifest, standing) = self.dump_still(ready, stop).await?;
+        if standing.is_some() {
+            self.stop_for(&manifest.view.id).await;
+        }
+        Ok(manifest)
+    }
+
+    /// The same; where they are not to go on, the processes stand still afterwards.
+    pub(crate) async fn dump_still(
+        self: &Rc<Session>,
+        ready: Ready,
+        stays: bool,
+    ) -> Result<(kept::Manifest, Option<Standing>), Fault> {
         let Ready { check, graph, plan } = ready;
         let failed = |error: io::Error| {
             Fault::new(Code::Busy, format!("no checkpoint was made: {error}"))
@@ -126,35 +167,20 @@ impl Session {
         let (before, terminal) = off_thread(move || dump_blocking(&dumping)).await.map_err(failed)?;
         // From here on they stand still.
         holdfast_pause::task_point("checkpoint.dumped").await;
+        let mut standing = Some(Standing { plan: plan.clone(), before });
         let (screen, size, head) = self.still_screen().await;
         let prompt = self.is_at_known_prompt();
-        if plan.branch.is_some() {
+        if plan.takes_past {
             self.state.borrow_mut().picture.save(false);
         }
         let taking = plan.clone();
         let canonical = off_thread(move || take_input(&taking, &screen)).await;
-        let resume = {
-            let on = plan.clone();
-            async move || {
-                let gone_on = off_thread(move || go_on(&on, &before)).await;
-                if let Err(error) = gone_on {
-                    tracing::warn!("processes may stand still: {error}");
-                }
-            }
-        };
-        let canonical = match canonical {
-            Ok(canonical) => canonical,
-            Err(error) => {
-                resume().await;
-                return Err(failed(error));
-            }
-        };
-        let resume = if stop {
-            Some(resume)
-        } else {
-            resume().await;
-            None
-        };
+        if (canonical.is_err() || !stays)
+            && let Some(standing) = standing.take()
+        {
+            standing.go_on().await;
+        }
+        let canonical = canonical.map_err(failed)?;
         let still_ms = began.elapsed().as_millis() as u64;
         let manifest = kept::Manifest {
             view: self.checkpoint_view(&plan, &graph, &check, size, still_ms),
@@ -179,15 +205,11 @@ impl Session {
         });
         let sealed = sealed.await;
         holdfast_pause::task_point("checkpoint.named").await;
-        match (sealed, resume) {
-            (Ok(manifest), None) => Ok(manifest),
-            (Ok(manifest), Some(_)) => {
-                self.stop_for(&manifest.view.id).await;
-                Ok(manifest)
-            }
-            (Err(error), resume) => {
-                if let Some(resume) = resume {
-                    resume().await;
+        match sealed {
+            Ok(manifest) => Ok((manifest, standing)),
+            Err(error) => {
+                if let Some(standing) = standing {
+                    standing.go_on().await;
                 }
                 kept::sweep(&plan.dir);
                 Err(failed(error))
@@ -254,7 +276,7 @@ impl Session {
     }
 
     /// Its processes end; it is lost until it is restored.
-    async fn stop_for(&self, checkpoint: &str) {
+    pub(crate) async fn stop_for(&self, checkpoint: &str) {
         {
             let mut state = self.state.borrow_mut();
             if let Some(portable) = &mut state.spec.portable {
@@ -271,7 +293,7 @@ impl Session {
 
 impl Session {
     /// The keeper's end is the end of its child, and that of the session's init.
-    pub(super) async fn kill_keeper(&self) {
+    pub(crate) async fn kill_keeper(&self) {
         let keeper = self.state.borrow().keeper_pid;
         if let Some(pid) = rustix::process::Pid::from_raw(keeper as i32) {
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
@@ -347,6 +369,12 @@ fn input(plan: &Plan, word: &str) -> Command {
 /// Lets processes go on that stand still for a checkpoint whose host was killed. CRIU itself goes on without its host: it is waited for.
 pub(crate) async fn mend(session: Rc<Session>) {
     let Ok(_one) = session.reviving.try_lock() else { return };
+    if session.moved().is_some() {
+        // Its home is another host: what stands still here never goes on.
+        session.kill_keeper().await;
+        let _ = std::fs::remove_file(kept::place(&session.dir).join(STILL));
+        return;
+    }
     let dir = session.dir.clone();
     let mended = off_thread(move || {
         let place = kept::place(&dir);
@@ -440,7 +468,7 @@ impl Registry {
     }
 
     /// What a checkpoint can be made of, or what is in the way.
-    pub(super) async fn ready(&self, session: &Session, purpose: Purpose) -> Result<Ready, Fault> {
+    pub(crate) async fn ready(&self, session: &Session, purpose: Purpose) -> Result<Ready, Fault> {
         session.running().await?;
         let name = session.name();
         if session.state.borrow().core.is_frozen() {
@@ -451,7 +479,11 @@ impl Registry {
         if let Some(first) = check.refused.first() {
             let more = check.refused.len() - 1;
             let others = if more > 0 { format!(", and {more} more") } else { String::new() };
-            let verb = if purpose == Purpose::Fork { "forked" } else { "checkpointed" };
+            let verb = match purpose {
+                Purpose::Fork => "forked",
+                Purpose::Move => "moved",
+                Purpose::Asked | Purpose::Automatic => "checkpointed",
+            };
             let mut fault = Fault::new(Code::Busy, format!("{name} cannot be {verb} now: {}{others}", line(first)))
                 .hint(format!("see all of it: holdfast checkpoint --check {name}"));
             fault.details = serde_json::to_value(&check).ok().map(Box::new);
@@ -485,8 +517,9 @@ impl Registry {
             ));
         }
         let portable = spec.portable.unwrap_or_default();
-        let (dir, automatic) = (session.dir.clone(), purpose == Purpose::Automatic);
-        Ok(Plan { dir, id: kept::new_id(), criu, helper, tree, portable, branch: None, automatic })
+        let (dir, automatic) = (session.dir.clone(), matches!(purpose, Purpose::Automatic | Purpose::Move));
+        let takes_past = matches!(purpose, Purpose::Fork | Purpose::Move);
+        Ok(Plan { dir, id: kept::new_id(), criu, helper, tree, portable, branch: None, takes_past, automatic })
     }
 
     /// Checkpoints of a session, or of all that an actor may observe.

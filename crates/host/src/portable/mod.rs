@@ -24,7 +24,7 @@ pub mod criu;
 mod files;
 pub(crate) mod fork;
 pub(crate) mod kept;
-mod make;
+pub(crate) mod make;
 mod mounts;
 mod patch;
 pub(crate) mod restore;
@@ -72,6 +72,15 @@ pub struct Portable {
     /// Its shell stood at a prompt when this life began.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_prompt: bool,
+    /// The home's own directories, as it sees them and where they are: of a session that came from another host, they differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mapped: Vec<(String, String)>,
+    /// The keys with which it was moved here, and before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub came_with: Vec<String>,
+    /// Where it was moved: from the file that says so, see [`crate::moving::home`].
+    #[serde(skip)]
+    pub moved: Option<Box<holdfast_wire::moves::MovedView>>,
     /// What this life began from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Box<holdfast_wire::portable::RestoredView>>,

@@ -69,8 +69,10 @@ impl Restore {
     }
 
     /// What is told about it above the restored screen.
-    pub fn lines(&self, incarnation: u32) -> Vec<String> {
-        let mut lines = vec![format!("holdfast: life {incarnation} begins here, restored from {}", self.id())];
+    pub fn lines(&self, incarnation: u32, came_from: Option<&str>) -> Vec<String> {
+        let how =
+            came_from.map_or_else(|| format!("restored from {}", self.id()), |machine| format!("moved from {machine}"));
+        let mut lines = vec![format!("holdfast: life {incarnation} begins here, {how}")];
         lines.extend(self.cut().iter().take(6).map(|cut| format!("connection cut: {cut}")));
         lines
     }
@@ -85,8 +87,8 @@ impl Restore {
     }
 
     /// For the journal.
-    pub fn record(&self, hook: Option<String>) -> Restored {
-        Restored { checkpoint: self.id().to_owned(), cut: self.cut().to_vec(), hook }
+    pub fn record(&self, hook: Option<String>, came_from: Option<String>) -> Restored {
+        Restored { checkpoint: self.id().to_owned(), cut: self.cut().to_vec(), hook, came_from }
     }
 
     /// Its shell stood at a prompt, and can be asked what stands in its line.
@@ -244,6 +246,7 @@ impl Registry {
         let ask = Ask::other(const { terms_of("session.restore") }, params.detail());
         self.may(&session, &params.session, actor, ask.needs().1)?;
         let _one = session.reviving.lock().await;
+        session.must_be_home()?;
         let name = session.name();
         match session.view_life() {
             Life::Lost => {}

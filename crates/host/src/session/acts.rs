@@ -54,6 +54,7 @@ impl Session {
     }
 
     async fn send_piece(&self, send: Send) -> Result<SendAnswer, Fault> {
+        self.must_not_be_moving()?;
         let sent = self.with_core(|core, held, now| {
             let (ticket, sent) = held.ticket();
             core.send(held, now, ticket, send);

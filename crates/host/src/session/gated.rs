@@ -172,6 +172,35 @@ impl Session {
         self.ask_said(actor, ask, proof, said)
     }
 
+    /// Decides about a move: judged as an end is. What a rule asks about is not held: who moves it is gone when a human answers.
+    pub(crate) async fn ask_move(&self, actor: &Actor, ask: Ask, proof: Option<Proof>) -> Result<Decided, Fault> {
+        let asked = Asked {
+            by: actor.clone(),
+            is_human: self.is_human(actor),
+            action: Action::End,
+            text: Text::None,
+            place: self.place_of_acts(),
+            signal: None,
+            intent: None,
+        };
+        let Some(Considered { verdict, .. }) = self.consider(&ask, asked).await else {
+            return self.ask_said(actor, ask, proof, None);
+        };
+        let said = match verdict.outcome {
+            holdfast_gate::Outcome::Allow => {
+                Said::Allow(holdfast_authority::Gate { rule: verdict.rule, approval: None })
+            }
+            holdfast_gate::Outcome::Ask | holdfast_gate::Outcome::Deny => {
+                Said::Deny { rule: verdict.rule, why: verdict.why }
+            }
+        };
+        self.gate.count(&said);
+        self.ask_said(actor, ask, proof, Some(said)).map_err(|fault| match verdict.outcome {
+            holdfast_gate::Outcome::Ask => fault.hint("a human can move it"),
+            _ => fault,
+        })
+    }
+
     /// A human's answer to a held act, on record.
     pub(crate) fn answer_held(&self, actor: &Actor, ask: Ask, proof: Option<Proof>) -> Result<Decided, Fault> {
         self.ask(actor, None, ask, proof)

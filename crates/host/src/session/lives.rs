@@ -63,7 +63,12 @@ impl Session {
             // They end with their keeper, some just after it.
             lost.processes.iter_mut().for_each(|process| process.survives = false);
             lost.checkpoint = crate::portable::kept::newest(&self.dir, self.id, &name);
-            if let Some(checkpoint) = &portable.stopped_for {
+            if let Some(moved) = &portable.moved {
+                lost.cause = Cause::Checkpoint;
+                lost.why = format!("it was moved to {}", moved.host);
+                lost.checkpoint = None;
+                lost.processes.clear();
+            } else if let Some(checkpoint) = &portable.stopped_for {
                 lost.cause = Cause::Checkpoint;
                 lost.why = format!("it was stopped when checkpoint {checkpoint} was made");
             }

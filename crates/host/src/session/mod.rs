@@ -99,7 +99,9 @@ pub struct Session {
     /// One freeze or thaw at a time, in the order they were decided.
     pub(crate) stilling: tokio::sync::Mutex<()>,
     /// One run is entered at a time: from the look at the prompt to the last key.
-    entering: tokio::sync::Mutex<()>,
+    pub(crate) entering: tokio::sync::Mutex<()>,
+    /// The move that is on.
+    pub(crate) moving: RefCell<Option<Rc<crate::moving::Moving>>>,
     pub(crate) freezer: Arc<Freezer>,
     turns: Arc<Turns>,
     pub(crate) metrics: Arc<Metrics>,
@@ -197,6 +199,7 @@ impl Session {
             looks: Rc::clone(&shared.looks),
             stilling: tokio::sync::Mutex::new(()),
             entering: tokio::sync::Mutex::new(()),
+            moving: RefCell::new(None),
             freezer: Arc::new(Freezer::new(&spec.id.to_string())),
             turns: Arc::new(Turns::new(&spec.id.to_string())),
             metrics: Arc::clone(&shared.metrics),
@@ -440,6 +443,10 @@ impl Session {
                 Err(Fault::new(Code::Ended, format!("session {name} has ended: {how}"))
                     .hint(format!("to see its last screen: holdfast screen {name}")))
             }
+            (Life::Lost, _) if state.spec.portable.as_ref().is_some_and(|portable| portable.moved.is_some()) => {
+                drop(state);
+                Err(self.must_be_home().err().unwrap_or_else(|| Fault::new(Code::Lost, "it was moved")))
+            }
             (Life::Lost, _) => {
                 let why = state.spec.lost.as_ref().map_or("its keeper is gone", |lost| lost.why.as_str());
                 Err(Fault::new(Code::Lost, format!("session {name} was lost: {why}")).hint(
@@ -507,6 +514,7 @@ impl Session {
             checkpoint_every_ms: state.spec.portable.as_ref().and_then(|portable| portable.every_ms),
             forked_from: state.spec.forked_from(),
             restored: state.spec.portable.as_ref().and_then(|portable| portable.restored.clone()),
+            moved: state.spec.portable.as_ref().and_then(|portable| portable.moved.clone()),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
             reap: self.reap_view(),

@@ -447,6 +447,13 @@ class AsyncCalls:
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
 
+    async def session_arrive(self, *, step: ArriveStep) -> ArriveAnswer:
+        """Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."""
+        params = _given({"step": step})
+        found: ArriveAnswer
+        found, _ = await self._ask("session.arrive", params, b"", ArriveAnswer)
+        return found
+
     async def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
         params = _given({"session": session, "size": size, "draws": draws, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
@@ -522,6 +529,13 @@ class AsyncCalls:
         params = _given({"all": all})
         found: list[SessionView]
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
+        return found
+
+    async def session_move(self, *, session: str, step: MoveStep, proof: Proof | None = None) -> MoveAnswer:
+        """Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."""
+        params = _given({"session": session, "step": step, "proof": proof})
+        found: MoveAnswer
+        found, _ = await self._ask("session.move", params, b"", MoveAnswer)
         return found
 
     async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, checkpoint_every_ms: int | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
@@ -1119,6 +1133,13 @@ class Calls:
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
 
+    def session_arrive(self, *, step: ArriveStep) -> ArriveAnswer:
+        """Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."""
+        params = _given({"step": step})
+        found: ArriveAnswer
+        found, _ = self._ask("session.arrive", params, b"", ArriveAnswer)
+        return found
+
     def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
         params = _given({"session": session, "size": size, "draws": draws, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
@@ -1194,6 +1215,13 @@ class Calls:
         params = _given({"all": all})
         found: list[SessionView]
         found, _ = self._ask("session.list", params, b"", list[SessionView])
+        return found
+
+    def session_move(self, *, session: str, step: MoveStep, proof: Proof | None = None) -> MoveAnswer:
+        """Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."""
+        params = _given({"session": session, "step": step, "proof": proof})
+        found: MoveAnswer
+        found, _ = self._ask("session.move", params, b"", MoveAnswer)
         return found
 
     def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, checkpoint_every_ms: int | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:

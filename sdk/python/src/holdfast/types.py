@@ -152,6 +152,112 @@ class ApprovalView(Model):
     """Why it failed."""
 
 
+class ArriveAnswer(Model):
+    """What came of it."""
+    refused: list[str] = Field(default_factory=list)
+    """`check`, `whole`: what is in the way."""
+    session: SessionView | None = None
+    """`finish`: the session."""
+    cut: list[str] = Field(default_factory=list)
+    """`finish`: connections that were cut."""
+
+
+class ArriveParams(Model):
+    """A step of a move, at the host to which a session is moved."""
+    step: ArriveStep
+    """What to do."""
+
+
+class MoveOffer(Model):
+    """What a session needs to go on elsewhere."""
+    session: SessionId
+    """Which session."""
+    name: SessionName
+    """Its name."""
+    incarnation: int
+    """Its life until now."""
+    machine: str
+    """The machine it comes from."""
+    version: str
+    """Holdfast there."""
+    criu: str
+    """CRIU there."""
+    bytes: int
+    """How much room it takes at most."""
+    processes: int
+    """How many processes."""
+    mounts: list[str]
+    """Mounts that it sees."""
+    own: str
+    """Where it sees its own directory."""
+    state: str
+    """Where it sees Holdfast's state directory."""
+    run: str
+    """Where it sees Holdfast's sockets."""
+    processor: str
+    """The processor, as CRIU describes it: `cpuinfo.img` in hexadecimal."""
+    files: list[NeededFile]
+    """Files that it needs."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that will be cut."""
+    user: str | None = None
+    """The user it runs as, where that is not root."""
+    came_with: list[str] = Field(default_factory=list)
+    """Keys with which it was moved before: who has one may have it back."""
+
+
+class MoveParcel(Model):
+    """A session that stands still, and what is sent of it."""
+    id: str
+    """The move."""
+    offer: MoveOffer
+    """What it needs, as of now."""
+    checkpoint: str
+    """The checkpoint that is sent."""
+    lock: str
+    """SHA-256 of the key without which nobody begins its next life, in hexadecimal."""
+    files: list[SentFile]
+    """What is sent."""
+
+
+SessionId: TypeAlias = str
+"""A session's identity for all time."""
+
+
+class ArriveStepCheck(Model):
+    """Say what would be in the way."""
+    check: dict[str, Any]
+
+
+class ArriveStepBegin(Model):
+    """Make room for it."""
+    begin: dict[str, Any]
+
+
+class ArriveStepWrite(Model):
+    """Bytes of a file, which come with the message."""
+    write: dict[str, Any]
+
+
+class ArriveStepWhole(Model):
+    """Look whether all of it is there, and as it was."""
+    whole: dict[str, Any]
+
+
+class ArriveStepFinish(Model):
+    """It lives here now."""
+    finish: dict[str, Any]
+
+
+class ArriveStepGiveUp(Model):
+    """Nothing comes of it."""
+    give_up: dict[str, Any]
+
+
+ArriveStep: TypeAlias = ArriveStepCheck | ArriveStepBegin | ArriveStepWrite | ArriveStepWhole | ArriveStepFinish | ArriveStepGiveUp
+"""What the host to which a session is moved is to do."""
+
+
 class AttachAnswer(Model):
     """Everything an attached terminal needs to go on by itself."""
     session: SessionView
@@ -1726,6 +1832,64 @@ class ModesView(Model):
     """Bytes of input that no program has taken."""
 
 
+class MoveAnswer(Model):
+    """What came of a step."""
+    offer: MoveOffer | None = None
+    """`offer`: what it needs."""
+    parcel: MoveParcel | None = None
+    """`hold`: what is sent."""
+    key: str | None = None
+    """`commit`: the key for `finish`."""
+    moved: MovedView | None = None
+    """Where it was moved, where it was."""
+
+
+class MoveParams(Model):
+    """A step of a move, at the host that has the session."""
+    session: str
+    """Name or id."""
+    step: MoveStep
+    """What to do."""
+    proof: Proof | None = None
+    """The actor's signature, for `hold`."""
+
+
+class MoveStepHold(Model):
+    """Stop it, and keep a copy. It goes on where the connection breaks before `commit`."""
+    hold: dict[str, Any]
+
+
+class MoveStepRead(Model):
+    """Bytes of a file."""
+    read: dict[str, Any]
+
+
+MoveStep: TypeAlias = Literal["offer"] | MoveStepHold | MoveStepRead | Literal["commit"] | Literal["done"] | Literal["give_up"]
+"""What the host that has a session is to do for its move."""
+
+
+class MovedView(Model):
+    """Where a session was moved."""
+    host: str
+    """The other host, as who moved it calls it."""
+    at_ms: int
+    """When that became its home."""
+    arrived: bool = False
+    """It is known to live there."""
+
+
+class NeededFile(Model):
+    """A file or directory that the processes have open or mapped, and must find."""
+    path: str
+    """As they see it."""
+    mode: int
+    """Its mode, with its type."""
+    bytes: int = 0
+    """Of a regular file."""
+    sum: str = ""
+    """Of a regular file: a checksum."""
+
+
 class NewParams(Model):
     """What to start."""
     name: SessionName | None = None
@@ -2635,8 +2799,16 @@ class SendParams(Model):
     """Refuse it where a message before it in the stream was refused on this connection: for who has several under way."""
 
 
-SessionId: TypeAlias = str
-"""A session's identity for all time."""
+class SentFile(Model):
+    """A file that is sent."""
+    path: str
+    """Its path below the session's directory."""
+    mode: int
+    """Permissions."""
+    bytes: int
+    """How long it is."""
+    sum: str
+    """Its checksum."""
 
 
 SessionName: TypeAlias = str
@@ -2701,6 +2873,8 @@ class SessionView(Model):
     """What it is a copy of, where it is a branch."""
     restored: RestoredView | None = None
     """What this life began from, where that was a checkpoint."""
+    moved: MovedView | None = None
+    """Where it was moved: it lives there, and never here again unless it is moved back."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
     damaged: str | None = None

@@ -3,6 +3,8 @@
 mod edit;
 mod get;
 mod progress;
+
+pub use progress::Progress;
 mod put;
 
 use crate::args::{FilePlace, FilesCommand, FilesLsArgs};

@@ -3,9 +3,9 @@
 use super::source::{Line, Source};
 use crate::failure::Failure;
 use crate::here::Here;
-use crate::show::{fields, print, print_json};
-use holdfast_authority::By;
+use crate::show::{fields, print, print_json, visible};
 use holdfast_authority::journal::{Broken, Checker, Entry, Link, Summary, What};
+use holdfast_authority::{Act, By, Restored};
 use holdfast_client::PublicKey;
 use holdfast_types::Actor;
 use serde_json::json;
@@ -19,7 +19,7 @@ pub fn verify(here: &Here, source: &mut Source<'_>, kept: Option<Link>) -> Resul
     while let Some(batch) = source.next(false)? {
         lines.extend(batch);
     }
-    let known = known_actors(&here.home.actors());
+    let known = known_there(here, known_actors(&here.home.actors()));
     let mut checked = check(&lines, kept, &known).map_err(Failure::from)?;
     checked.summary.torn_bytes = source.torn_bytes();
     if let Some(newest) = source.newest() {
@@ -115,6 +115,8 @@ impl From<Damage> for Failure {
 pub struct Checked {
     summary: Summary,
     actors: BTreeMap<Actor, Acts>,
+    /// The last record that was made before the session was moved here, and on which machine.
+    elsewhere: Option<(u64, String)>,
 }
 
 /// What one actor did.
@@ -143,6 +145,10 @@ impl Checked {
         if *torn_bytes > 0 {
             rows.push(("torn", format!("{torn_bytes} bytes of an incomplete last record")));
         }
+        if let Some((seq, machine)) = &self.elsewhere {
+            let machine = visible(machine);
+            rows.push(("moved", format!("here from {machine}: names up to record {seq} are those of other hosts")));
+        }
         for (actor, acts) in &self.actors {
             let known = if acts.known { "" } else { ", not known here" };
             let row =
@@ -161,6 +167,7 @@ impl Checked {
         json!({
             "session": session, "records": records, "first": first, "last": last, "signed": signed,
             "unsigned": unsigned, "torn_bytes": torn_bytes, "kept": kept.records,
+            "moved": self.elsewhere.as_ref().map(|(seq, machine)| json!({"until": seq, "from": machine})),
             "actors": self.actors.iter().map(actor).collect::<Vec<_>>(),
         })
     }
@@ -171,19 +178,29 @@ pub fn check(lines: &[Line], kept: Option<Link>, known: &[Actor]) -> Result<Chec
     let mut checker = Checker::new();
     let mut actors: BTreeMap<Actor, Acts> = BTreeMap::new();
     let mut keeper = kept.map(Kept::new);
+    // Until a session was moved here, its actors had the names of another host, which may be others' here.
+    let (mut named, mut elsewhere) = (Vec::new(), None);
     for line in lines {
         let damage = |fault| Damage { place: line.place.clone(), fault };
         let entry = checker.line(&line.bytes).map_err(|broken| damage(Fault::Broken(broken)))?;
         keeper.iter_mut().try_for_each(|kept| kept.see(&entry)).map_err(damage)?;
+        if let Act::Restored(Restored { came_from: Some(machine), .. }) = &entry.record.act {
+            elsewhere = Some((entry.seq, machine.clone()));
+        }
         if let By::Actor(actor) = &entry.record.by {
-            let is_known = must_be_known(actor, known).map_err(|known| {
-                damage(Fault::OtherKey { seq: entry.seq, actor: actor.clone().into(), known: known.clone().into() })
-            })?;
             let acts = actors.entry(actor.clone()).or_default();
             acts.records += 1;
             acts.signed += u64::from(entry.record.proof.is_some());
-            acts.known = is_known;
+            named.push((line, entry.seq, actor.clone()));
         }
+    }
+    let is_here = |seq: u64| elsewhere.as_ref().is_none_or(|(last, _)| seq > *last);
+    for (line, seq, actor) in named.into_iter().filter(|(_, seq, _)| is_here(*seq)) {
+        let is_known = must_be_known(&actor, known).map_err(|known| {
+            let fault = Fault::OtherKey { seq, actor: actor.clone().into(), known: known.clone().into() };
+            Damage { place: line.place.clone(), fault }
+        })?;
+        actors.entry(actor).or_default().known = is_known;
     }
     let nowhere = |fault| Damage { place: None, fault };
     let summary = checker.summary().cloned().ok_or(nowhere(Fault::Empty))?;
@@ -198,7 +215,7 @@ pub fn check(lines: &[Line], kept: Option<Link>, known: &[Actor]) -> Result<Chec
     if let Some((seq, what)) = summary.damaged.first().cloned() {
         return Err(nowhere(Fault::Found { seq, what }));
     }
-    Ok(Checked { summary, actors })
+    Ok(Checked { summary, actors, elsewhere })
 }
 
 /// Whether the last record is the one that the host wrote last.
@@ -241,6 +258,13 @@ impl Kept {
             false => Err(Fault::CutOff { kept, last: summary.last.seq }),
         }
     }
+}
+
+/// The actors of this home under the names that the host has for them that is asked.
+fn known_there(here: &Here, known: Vec<Actor>) -> Vec<Actor> {
+    let Some(host) = here.elsewhere() else { return known };
+    let there = |actor: Actor| host.actors.get(&actor.handle).map(|handle| Actor { handle: handle.clone(), ..actor });
+    known.into_iter().filter_map(there).collect()
 }
 
 /// Whether an actor is known here; the known one that it contradicts where it does.
