@@ -15,7 +15,7 @@ pub use run::Run;
 
 use holdfast_authority::Burst;
 use holdfast_screen::{Mark, ShellMark};
-use holdfast_types::{Exit, Offset, TimeMs};
+use holdfast_types::{Actor, Exit, Offset, TimeMs};
 use holdfast_wire::runs::{RunEnd, RunId, RunState};
 use std::collections::VecDeque;
 
@@ -107,7 +107,7 @@ pub struct Tracker {
     prompt_at: Option<Offset>,
     typed: Option<Typed>,
     /// What was typed lately, and where the output stood.
-    keys: VecDeque<(Offset, Option<Vec<u8>>)>,
+    keys: VecDeque<Keyed>,
     /// The shell says what its line holds when it is asked by a key.
     asks: bool,
     /// What it said last, and where.
@@ -133,6 +133,26 @@ pub struct Tracker {
     written: Vec<Written>,
     /// Where the shell read command lines lately.
     lines: VecDeque<ReadLine>,
+}
+
+/// Something that was typed.
+#[derive(Debug, Clone)]
+struct Keyed {
+    /// Where the output stood.
+    from: Offset,
+    /// None: only the shell knows.
+    keys: Option<Vec<u8>>,
+    /// By whom; none: nobody knows.
+    by: Option<Actor>,
+}
+
+/// A line that was entered at the prompt, key by key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedLine {
+    /// All keys since the prompt; none: only the shell knows what stood there.
+    pub keys: Option<Vec<u8>>,
+    /// Who typed, in order; who ended the line is last.
+    pub by: Vec<Option<Actor>>,
 }
 
 /// Output between which the shell's own line editor read.
@@ -163,7 +183,7 @@ impl Tracker {
     pub fn taken_back(&mut self, at: Offset) {
         self.shell = ShellState::Prompt { at };
         self.asks = true;
-        self.keys.push_back((at, None));
+        self.keys.push_back(Keyed { from: at, keys: None, by: None });
         self.typed(at, LastKey::Other);
     }
 
@@ -364,9 +384,10 @@ impl Tracker {
     }
 
     /// Somebody typed.
-    pub(crate) fn saw_typing(&mut self, burst: &Burst) {
+    pub(crate) fn saw_typing(&mut self, burst: &Burst, by: Option<Actor>) {
         let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
-        self.keys.push_back((burst.from, keys.filter(|keys| keys.len() <= KEYS_BYTES_MAX).map(<[u8]>::to_vec)));
+        let kept = keys.filter(|keys| keys.len() <= KEYS_BYTES_MAX).map(<[u8]>::to_vec);
+        self.keys.push_back(Keyed { from: burst.from, keys: kept, by });
         if self.keys.len() > BURSTS_MAX {
             self.keys.pop_front();
         }
@@ -380,17 +401,41 @@ impl Tracker {
     #[must_use]
     pub fn keys_at_prompt(&self) -> Option<Vec<u8>> {
         let ShellState::Prompt { at } = self.shell else { return None };
-        let here = self.keys.iter().filter(|(from, _)| *from >= at);
-        let before = self.keys.iter().rev().find(|(from, _)| *from < at);
+        let here = self.keys.iter().filter(|typed| typed.from >= at);
+        let before = self.keys.iter().rev().find(|typed| typed.from < at);
         // What was typed ahead and not entered stands at this prompt.
         let is_over = |keys: &Option<Vec<u8>>| keys.as_ref().is_some_and(|keys| LastKey::of(keys) != LastKey::Other);
-        let is_fresh = before.is_none_or(|(_, keys)| is_over(keys)) || self.line() == Line::Empty;
+        let is_fresh = before.is_none_or(|typed| is_over(&typed.keys)) || self.line() == Line::Empty;
         let is_whole = self.keys.len() < BURSTS_MAX || before.is_some();
         let mut all = Vec::new();
-        for (_, keys) in here {
-            all.extend_from_slice(keys.as_ref()?);
+        for typed in here {
+            all.extend_from_slice(typed.keys.as_ref()?);
         }
         (is_fresh && is_whole && all.len() <= KEYS_BYTES_MAX).then_some(all)
+    }
+
+    /// Who typed at the prompt so far.
+    #[must_use]
+    pub fn typists_at_prompt(&self) -> Vec<Option<Actor>> {
+        let ShellState::Prompt { at } = self.shell else { return Vec::new() };
+        let mut all: Vec<Option<Actor>> = Vec::new();
+        for typed in self.keys.iter().filter(|typed| typed.from >= at) {
+            if !all.contains(&typed.by) {
+                all.push(typed.by.clone());
+            }
+        }
+        all
+    }
+
+    /// The line by which a command was started, where it was typed and is still remembered.
+    #[must_use]
+    pub fn typed_line(&self, started: Offset) -> Option<TypedLine> {
+        let line =
+            self.lines.iter().rev().find(|line| line.from < started && line.to.is_none_or(|to| to >= started))?;
+        let typed = || self.keys.iter().filter(|typed| typed.from >= line.from && typed.from < started);
+        let by: Vec<Option<Actor>> = typed().map(|typed| typed.by.clone()).collect();
+        let keys = typed().map(|typed| typed.keys.clone()).collect::<Option<Vec<_>>>().map(|all| all.concat());
+        (!by.is_empty()).then_some(TypedLine { keys, by })
     }
 
     /// The shell said something, or somebody who pretends to be one.

@@ -224,6 +224,7 @@ terms! {
     "session.state": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "session.watch": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "session.env": Holder one(Observe), Ignores, Answer, Other, Looks;
+    "session.handover": Holder one(Observe), Ignores, Processes, Other, Looks;
     "session.wait": Holder one(Observe), Ignores, Processes, Other, Looks;
     "session.resize": Holder one(Type), Respects, Fixed, Host, Journal;
     "session.signal": Holder one(Signal), Respects, Processes, Other, Journal;

@@ -167,6 +167,7 @@ impl Session {
             intent: None,
             signal: None,
             program: Some(exec.program.clone()),
+            ..Facts::default()
         };
         let principal = Principal { handle: doer.actor.handle.to_string(), class: class.to_owned() };
         Request { principal, action: Action::Exec, resource: Resource { id, name }, facts }
@@ -178,7 +179,7 @@ impl Session {
         let asked = self.asked_for(exec, doer, Text::Line(exec.shown()));
         let class = class_of(&doer.actor, asked.is_human);
         let request = self.request(exec, doer, class, judged.seen);
-        Considered { asked, found: Found { request, hash }, verdict: judged.verdict }
+        Considered { asked, found: Found { request, hash, shapers: Vec::new() }, verdict: judged.verdict }
     }
 
     /// What the program is and what it is about to touch, as that is now.
