@@ -103,9 +103,8 @@ function __holdfast_dump
     abbr --show
     builtin printf '\1\n'
     # What changes how a line is read, or where functions come from.
-    for name in CDPATH fish_user_paths fish_function_path fish_complete_path fish_key_bindings fish_greeting
-        builtin printf '%s %s\n' $name (builtin string escape -- $$name | builtin string join ' ')
-    end
+    builtin printf '%s ' CDPATH $CDPATH \n fish_user_paths $fish_user_paths \n fish_function_path $fish_function_path \n \
+        fish_complete_path $fish_complete_path \n fish_key_bindings $fish_key_bindings \n
     builtin printf '\1\n'
     builtin bind --user
     builtin printf '\1\n'

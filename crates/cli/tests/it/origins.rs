@@ -24,7 +24,7 @@ fn with(policy: &str, shell: &[&str]) -> Home {
 
 fn runs(home: &Home, actor: &str, command: &str) {
     let ran = home.run(&["--as", actor, "run", "s", "--", command]);
-    assert!(ran.status != 3 && !ran.stderr.contains("approval"), "{actor}: {command}: {}", ran.stderr);
+    assert!(ran.status != 3 && !ran.err.contains("approval"), "{actor}: {command}: {}", ran.err);
     home.ok(&["--as", actor, "release", "s"]);
 }
 
@@ -171,7 +171,7 @@ fn careful_asks_an_agent_once_for_a_handover_and_never_a_human() {
     home.ok(&["release", "s"]);
     let asked = |command: &str| {
         let ran = home.run(&["--as", B, "--json", "run", "s", "--", command]);
-        serde_json::from_str::<Value>(&ran.stdout).or_else(|_| serde_json::from_str(&ran.stderr)).unwrap_or_default()
+        serde_json::from_str::<Value>(&ran.out).or_else(|_| serde_json::from_str(&ran.err)).unwrap_or_default()
     };
     let held = asked("ls");
     assert_eq!(held["error"]["details"]["rule"], "careful.shaped", "{held}");
@@ -243,7 +243,7 @@ fn an_agent_that_ends_another_ones_line_is_told_apart_from_one_that_typed_it_all
     home.ok(&["--as", A, "send", "s", "echo "]);
     home.ok(&["--as", A, "release", "s"]);
     let refused = home.run(&["--as", B, "send", "s", "--enter", "x"]);
-    assert!(refused.status != 0 && refused.stderr.contains("another actor shaped"), "{}", refused.stderr);
+    assert!(refused.status != 0 && refused.err.contains("another actor shaped"), "{}", refused.err);
     let refusal = records(&home).into_iter().rfind(|record| record["outcome"].to_string().contains("careful.shaped"));
     assert!(refusal.is_some());
     home.ok(&["--as", B, "send", "s", "--key", "C-c"]);

@@ -321,7 +321,7 @@ fn fish_wide<'a>(rest: &'a [u8], out: &mut Collected) -> Option<&'a [u8]> {
     let (around, rest) = cut(rest, b"\x01\n")?;
     let (keys, rest) = cut(rest, b"\x01\n")?;
     let (umask, rest) = cut(rest, b"\x01\n")?;
-    for line in around.split(|b| *b == b'\n') {
+    for line in around.split(|b| *b == b'\n').map(|line| line.trim_ascii()) {
         out.add_around(line.split(|b| *b == b' ').next()?, line);
     }
     for line in keys.split(|b| *b == b'\n') {
