@@ -20,7 +20,7 @@ pub struct HandoverAnswer {
     pub from: Vec<Handle>,
     /// What they changed, and what goes on: the shell's names, the directory, files that will be executed, text at the prompt,
     /// processes in the background.
-    pub changed: Vec<Change>,
+    pub changed: Vec<HandoverChange>,
     /// All of it in a line; empty: nothing changed.
     pub summary: String,
     /// What could not be looked at, or is not told.
@@ -30,7 +30,7 @@ pub struct HandoverAnswer {
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+pub struct HandoverChange {
     /// What, and who.
     #[serde(flatten)]
     pub what: Shaper,

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{now_ms, print, print_json, span, visible};
 use holdfast_types::{Channel, TimeMs};
-use holdfast_wire::handover::{Change, HandoverAnswer};
+use holdfast_wire::handover::{HandoverAnswer, HandoverChange};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::SessionParams;
 
@@ -43,7 +43,7 @@ fn text(answer: &HandoverAnswer, now: TimeMs, diff: bool) -> String {
 }
 
 /// One change: gone, or made.
-fn line(change: &Change) -> String {
+fn line(change: &HandoverChange) -> String {
     let sign = if change.gone { '-' } else { '+' };
     let what = &change.what;
     let who = what.actor.as_ref().map_or_else(|| "unknown".to_owned(), |actor| actor.handle.to_string());
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn changes_are_a_line_or_a_diff_and_nothing_of_them_is_obeyed() {
         let actor = Actor { id: ActorId([1; 32]), handle: "agent:a".parse().unwrap() };
-        let change = |by, name: &str, gone, actor: Option<&Actor>| Change {
+        let change = |by, name: &str, gone, actor: Option<&Actor>| HandoverChange {
             what: Shaper {
                 by,
                 name: name.into(),

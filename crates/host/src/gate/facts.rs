@@ -443,7 +443,10 @@ fn look_there(
     let shapers = match (&place.past, &line) {
         (Some(past), Some(line)) => {
             let text = text.line();
-            shapers_of(&Wanted { by, is_human, line, text: &text, around: &around }, past)
+            let mut all = shapers_of(&Wanted { by, is_human, line, text: &text, around: &around }, past);
+            // Without a session there is no beginning: most files are nobody's.
+            all.retain(|shaper| shaper.actor.is_some() || place.session.is_some());
+            all
         }
         (Some(_) | None, _) => Vec::new(),
     };

@@ -1,8 +1,9 @@
 //! The shapers of a line: which changes of others have a say in it.
 
+use super::time::Guess;
 use super::{Background, SHAPERS_MAX, Stamp, Times, Written};
 use holdfast_gate::{Line, Named, Surroundings, files_of, shapes};
-use holdfast_types::{Actor, Channel, Shaper, TimeMs};
+use holdfast_types::{Actor, Channel, Shaper};
 use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::io::Read;
@@ -99,11 +100,12 @@ pub(super) fn written_by_others(
     is_human: bool,
 ) -> Vec<Shaper> {
     let oldest = stamps.iter().map(|(_, stamp)| stamp.changed_ms()).filter(|at| *at >= past.since_ms).min();
-    let times = Times::read(past.session, &past.spans, &past.journal, oldest.unwrap_or(TimeMs::MAX));
+    // Most files are older than the session: nobody looks into the journal for them.
+    let times = oldest.map(|since_ms| Times::read(past.session, &past.spans, &past.journal, since_ms));
     let mut all = Vec::new();
     for (path, stamp) in stamps {
         let name = path.to_string_lossy().into_owned();
-        let Some(mut writer) = writer_of(&name, stamp, past, &times, me) else { continue };
+        let Some(mut writer) = writer_of(&name, stamp, past, times.as_ref(), me) else { continue };
         let is_mine = me.is_some_and(|me| writer.actor.as_ref().is_some_and(|actor| actor.id == me.id));
         if is_mine || (writer.actor.is_none() && is_human) {
             continue;
@@ -115,8 +117,14 @@ pub(super) fn written_by_others(
 }
 
 /// Who wrote a file; none: it was there before the session.
-fn writer_of(name: &str, stamp: Stamp, past: &Background, times: &Times<'_>, me: Option<&Actor>) -> Option<Shaper> {
-    let is_new = stamp.changed_ms() >= past.since_ms;
+fn writer_of(
+    name: &str,
+    stamp: Stamp,
+    past: &Background,
+    times: Option<&Times<'_>>,
+    me: Option<&Actor>,
+) -> Option<Shaper> {
+    let guessed = times.filter(|_| stamp.changed_ms() >= past.since_ms).map(|times| times.of(stamp.changed_ms()));
     let recorded = {
         let writes = past.writes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         writes.writer(&stamp).map(|(known, is_untouched)| (known.clone(), is_untouched))
@@ -137,17 +145,16 @@ fn writer_of(name: &str, stamp: Stamp, past: &Background, times: &Times<'_>, me:
         Some((known, true)) => Some(of_record(known)),
         // Renamed, or its time was put back: whoever may have done that counts too.
         Some((known, false)) => {
-            let guess = times.of(stamp.changed_ms());
             let is_mine = me.is_some_and(|me| me.id == known.actor.id);
-            let is_others = guess.actor.as_ref().is_some_and(|actor| me.is_none_or(|me| me.id != actor.id));
-            if is_mine && is_others && is_new {
-                return Some(shaper(guess.actor, guess.act, guess.known));
+            let is_others =
+                |guess: &Guess| guess.actor.as_ref().is_some_and(|actor| me.is_none_or(|me| me.id != actor.id));
+            match guessed.filter(|guess| is_mine && is_others(guess)) {
+                Some(guess) => Some(shaper(guess.actor, guess.act, guess.known)),
+                None => Some(of_record(known)),
             }
-            Some(of_record(known))
         }
-        None if !is_new => None,
         None => {
-            let guess = times.of(stamp.changed_ms());
+            let guess = guessed?;
             if let Some(actor) = &guess.actor {
                 let (session, known) = (past.session, guess.known.to_owned());
                 let written =

@@ -10,7 +10,7 @@ use holdfast_gate::{Line, Surroundings};
 use holdfast_session::Written;
 use holdfast_types::{Actor, Channel, Notice, Right, Shaper, TimeMs, TurnNeed};
 use holdfast_wire::env::EnvEntry;
-use holdfast_wire::handover::{Change, HandoverAnswer};
+use holdfast_wire::handover::{HandoverAnswer, HandoverChange};
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
 use std::path::Path;
@@ -33,6 +33,11 @@ impl Session {
         let is_alone = self.state.borrow().place.alone().is_some_and(|alone| alone.id == actor.id);
         let changes = if is_alone { Arc::default() } else { self.shell_changes().await };
         Arc::new(self.background(changes, staged))
+    }
+
+    /// The same for a program: only who wrote its file.
+    pub(crate) fn files_past(&self) -> Arc<Background> {
+        Arc::new(self.background(Arc::default(), Vec::new()))
     }
 
     fn background(&self, changes: Arc<Vec<EnvEntry>>, staged: Vec<Actor>) -> Background {
@@ -62,6 +67,9 @@ impl Session {
     /// A line that somebody typed at the prompt has run: who else shaped it goes on record. `before` is what the shell was made of.
     pub(super) async fn note_typed_line(&self, before: &Ledger, written: &Written) {
         let Some(started) = written.started_at else { return };
+        if self.state.borrow().place.alone().is_some() {
+            return;
+        }
         self.drain_log();
         let (line, journal) = {
             let state = self.state.borrow();
@@ -116,8 +124,8 @@ impl Session {
             let since_ms = mine.map_or(past.since_ms, |(_, at_ms)| at_ms);
             let mut changed = names_since(&past, &me, since_ms);
             let scanned = changed_files(Path::new(&cwd), since_ms, &past, &me);
-            changed.extend(scanned.files.into_iter().map(|what| Change { what, gone: false }));
-            changed.extend(past.staged.iter().map(|actor| Change { what: staged_by(actor), gone: false }));
+            changed.extend(scanned.files.into_iter().map(|what| HandoverChange { what, gone: false }));
+            changed.extend(past.staged.iter().map(|actor| HandoverChange { what: staged_by(actor), gone: false }));
             let mut missing = Vec::new();
             if !scanned.is_whole {
                 missing.push(format!("{cwd} has more files than are looked at"));
@@ -129,7 +137,7 @@ impl Session {
                         .flatten()
                         .filter_map(|job| {
                             let is_its = job.id.pid != root && job.actor.id != me.id;
-                            is_its.then(|| Change { what: job_of(&job), gone: false })
+                            is_its.then(|| HandoverChange { what: job_of(&job), gone: false })
                         })
                         .take(JOBS_MAX),
                 ),
@@ -167,7 +175,7 @@ impl Session {
 }
 
 /// What of the shell others changed since a moment.
-fn names_since(past: &Background, me: &Actor, since_ms: TimeMs) -> Vec<Change> {
+fn names_since(past: &Background, me: &Actor, since_ms: TimeMs) -> Vec<HandoverChange> {
     let of_others = |entry: &&EnvEntry| {
         entry
             .changed
@@ -184,7 +192,7 @@ fn names_since(past: &Background, me: &Actor, since_ms: TimeMs) -> Vec<Change> {
             known: by.known.word().into(),
             at_ms: by.at_ms,
         };
-        Some(Change { what, gone: entry.gone })
+        Some(HandoverChange { what, gone: entry.gone })
     };
     past.changes.iter().filter(of_others).filter_map(change).collect()
 }
@@ -202,7 +210,7 @@ fn job_of(job: &super::Owned) -> Shaper {
 }
 
 /// Changes in a line: `agent:a: alias ls, PATH; 2 files (x.sh, Makefile); 1 job`.
-fn summary(changed: &[Change]) -> String {
+fn summary(changed: &[HandoverChange]) -> String {
     let mut actors: Vec<Option<&Actor>> = Vec::new();
     for change in changed {
         if !actors.contains(&change.what.actor.as_ref()) {
