@@ -4,7 +4,7 @@
 
 use crate::facts::Surroundings;
 use crate::line::{Command, Line};
-use crate::places::join;
+use crate::places::{Lexical, Places, join};
 use crate::word::{HOME, Word};
 use crate::wrappers::SHELLS;
 
@@ -141,11 +141,12 @@ struct Dir<'a> {
 }
 
 fn absolute(cwd: &str, path: &str, home: &str) -> String {
-    match path.strip_prefix(HOME) {
+    let path = match path.strip_prefix(HOME) {
         Some(rest) => join(home, rest.trim_start_matches('/')),
         None if path.is_empty() => cwd.to_owned(),
         None => join(cwd, path),
-    }
+    };
+    Lexical.resolve(&path, true)
 }
 
 impl Dir<'_> {
@@ -346,10 +347,10 @@ mod tests {
         let around = Surroundings::new("/w", "/home/ann", None, Vec::new());
         let found = |line: &str| files_of(&Line::read(line), &around);
         for (line, file) in [
-            ("./x.sh a b", "/w/./x.sh"),
+            ("./x.sh a b", "/w/x.sh"),
             ("sh x", "/w/x"),
             ("bash -x ~/x", "/home/ann/x"),
-            (". ./env", "/w/./env"),
+            (". ./env", "/w/env"),
             ("bash < x", "/w/x"),
             ("make -j2 all", "/w/Makefile"),
             ("make -C sub", "/w/sub/Makefile"),
@@ -362,7 +363,7 @@ mod tests {
             ("git status", "/w/.git/config"),
             ("bash", "/home/ann/.bashrc"),
             ("npm test", "/w/package.json"),
-            ("sudo ./x.sh", "/w/./x.sh"),
+            ("sudo ./x.sh", "/w/x.sh"),
         ] {
             assert!(found(line).contains(&file.to_owned()), "{line}: {:?}", found(line));
         }

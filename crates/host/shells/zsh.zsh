@@ -116,8 +116,10 @@ __holdfast_dump() {
         __holdfast_pairs+=("$__holdfast_name" "${(P)__holdfast_name}")
     done
     # What changes how a line is read, or what runs around it; without our own marks.
-    local -a __holdfast_around=(PS1 "${PS1%$'%{\e]133;B;hf\a%}'}" PS2 "${PS2%$'%{\e]133;A;hf;k=s\a%}'}" PS4 "$PS4"
-        RPS1 "${RPS1-}" IFS "$IFS" CDPATH "$CDPATH" HISTFILE "${HISTFILE-}" FPATH "$FPATH"
+    local __holdfast_ps1=${PS1%$'%{\e]133;B;hf\a%}'} __holdfast_ps2=${PS2%$'%{\e]133;A;hf;k=s\a%}'}
+    # A NUL is part of it, and ends words here.
+    local __holdfast_ifs=${IFS//$'\0'/}
+    local -a __holdfast_around=(PS1 "$__holdfast_ps1" PS2 "$__holdfast_ps2" PS4 "$PS4" RPS1 "${RPS1-}" IFS "$__holdfast_ifs" CDPATH "$CDPATH" HISTFILE "${HISTFILE-}" FPATH "$FPATH"
         precmd_functions "${(j: :)${(@)precmd_functions:#__holdfast_*}}"
         preexec_functions "${(j: :)${(@)preexec_functions:#__holdfast_*}}"
         zshaddhistory_functions "${(j: :)${(@)zshaddhistory_functions:#__holdfast_*}}"

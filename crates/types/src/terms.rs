@@ -283,8 +283,9 @@ terms! {
     "flow.answer": Known one(Run), Ignores, Request, Other, Elsewhere;
     "flow.cancel": Known one(Run), Ignores, Request, Other, Elsewhere;
     "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
-    "turn.take": Holder WRITING, Asks, Fixed, Host, Journal;
-    "turn.request": Holder WRITING, Asks, Fixed, Host, Journal;
+    // Who takes it is told what others changed, which is looked for on another thread.
+    "turn.take": Holder WRITING, Asks, Processes, Other, Journal;
+    "turn.request": Holder WRITING, Asks, Processes, Other, Journal;
     "turn.withdraw": Holder WRITING, Asks, Fixed, Host, Journal;
     "turn.give": Holder WRITING, Holds, Fixed, Host, Journal;
     "turn.release": Holder WRITING, Holds, Fixed, Host, Journal;
