@@ -120,6 +120,10 @@ impl Known {
                     question_asked(by, &format!("{command}: {why}"), &[]).replace(" asks: ", " needs approval: ");
                 Some(format!("{text} · holdfast approvals show {} ", short_id(approval)))
             }
+            Notice::Handover { to, text } if to == us => {
+                Some(format!(" you have the turn · changed by {text} · holdfast handover "))
+            }
+            Notice::Handover { .. } => None,
             Notice::Rights { rights } if rights.is_empty() => Some(" you have no rights here any more ".into()),
             Notice::Rights { rights } => Some(format!(" you may now: {rights} ")),
         }
@@ -428,6 +432,7 @@ mod tests {
             fence: None,
             before,
             turn: TurnView { holder: holder("human:bob", None), ..TurnView::default() },
+            handover: None,
         };
         assert_eq!(asked(&answer(Some(2)), false), " requested the turn from human:bob, 2 before you ");
         assert_eq!(asked(&answer(Some(0)), false), " requested the turn from human:bob, you are next ");

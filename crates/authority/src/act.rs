@@ -461,6 +461,9 @@ pub struct Gate {
     /// The approval under which it happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
+    /// Who else shaped what was run, and by what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shaped: Vec<holdfast_types::Shaper>,
 }
 
 /// One act with everything the journal keeps of it, but for its place in the chain.

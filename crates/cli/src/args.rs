@@ -34,7 +34,7 @@ pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs
 pub use bot::{BotCommand, BotEnrolArgs, BotForgetArgs, BotInitArgs, BotRemoveArgs, BotServiceArgs};
 pub use checkpoint::{CheckpointArgs, CheckpointsCommand, RestoreArgs};
 pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand};
-pub use env::EnvArgs;
+pub use env::{EnvArgs, HandoverArgs};
 pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesGetArgs, FilesLsArgs};
 #[cfg(target_os = "linux")]
 pub use flow::{
@@ -127,6 +127,8 @@ pub enum Command {
     State(SessionArg),
     /// Show who changed variables, aliases, functions and options in a session's shell
     Env(EnvArgs),
+    /// Show what others changed in a session since you wrote there last
+    Handover(HandoverArgs),
     /// Print events of a session, or of all sessions, as they happen
     Watch(WatchArgs),
     /// List, download, upload and edit files of a session's working tree

@@ -8,7 +8,7 @@ use crate::signals::SignalNumber;
 use holdfast_authority::{
     Act, Ask, Burst, By, Change, DeedId, Ending, GrantId, Lapse, OperatorId, Outcome, Record, Revoke, State, Turn,
 };
-use holdfast_types::{Actor, ActorId, Handle, Hash, TimeMs};
+use holdfast_types::{Actor, ActorId, Handle, Hash, TimeMs, shapers_text};
 use holdfast_wire::files::Written;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -63,6 +63,10 @@ impl Teller {
             }
             (Outcome::Refused(refusal), _) => format!("was refused ({})", text(&refusal.to_string())),
             (Outcome::Done, act) => self.done(record, act),
+        };
+        let text = match record.gate.as_ref().map(|gate| gate.shaped.as_slice()) {
+            None | Some([]) => text,
+            Some(shaped) => format!("{text} · shaped by {}", visible(&shapers_text(shaped))),
         };
         for change in &record.changes {
             match change {
@@ -175,6 +179,7 @@ impl Teller {
             Ask::Recover { run: true } => "recovered the session and ran its command again".into(),
             Ask::Recover { run: false } => "recovered the session".into(),
             Ask::Operation { name, detail, .. } if name == "question.answer" => format!("answered {}", text(detail)),
+            Ask::Operation { name, detail, .. } if name == "session.line" => format!("entered {}", text(detail)),
             Ask::Operation { name, detail, .. } if name == "session.keep" => kept(detail),
             Ask::Operation { name, detail, .. } if name == "checkpoint.make" => match detail.as_str() {
                 "keep running" => "made a checkpoint".into(),

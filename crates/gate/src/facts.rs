@@ -110,6 +110,10 @@ pub struct Facts {
     pub signal: Option<u8>,
     /// For a program that is started: its file, without links.
     pub program: Option<String>,
+    /// Actors other than this one that shaped what is run: `agent:a`.
+    pub shapers: BTreeSet<String>,
+    /// By what: `alias ls`, `file /srv/x.sh`; also where nobody knows who.
+    pub shaped: BTreeSet<String>,
 }
 
 /// Looks at a line: what would it do there?

@@ -273,6 +273,8 @@ fn query(request: &Request, schema: Option<&Schema>) -> Option<Query> {
         ("risks", texts(seen.risks.iter().map(|risk| risk.word()))),
         ("writes", texts(seen.writes.iter().map(String::as_str))),
         ("deletes", texts(seen.deletes.iter().map(String::as_str))),
+        ("shapers", texts(facts.shapers.iter().map(String::as_str))),
+        ("shaped", texts(facts.shaped.iter().map(String::as_str))),
         ("cwd", text(&facts.cwd)),
         ("home", text(&facts.home)),
         ("state", text(&facts.state)),

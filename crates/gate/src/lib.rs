@@ -13,6 +13,7 @@ mod guess;
 #[cfg(feature = "cedar")]
 mod judge;
 mod line;
+mod origins;
 mod places;
 #[cfg(feature = "cedar")]
 mod policy;
@@ -29,6 +30,7 @@ pub use facts::{Facts, Seen, Surroundings, look, look_at_write};
 #[cfg(feature = "cedar")]
 pub use judge::{Action, Judge, OPAQUE_RULE, Outcome, Principal, Request, Resource, Verdict};
 pub use line::{Command, LINE_BYTES_MAX, Line};
+pub use origins::{Named, files_of, shapes};
 pub use places::{Lexical, Places, is_below};
 #[cfg(feature = "cedar")]
 pub use policy::{Origin, Policy, Problem, Rule, SCHEMA, Source};

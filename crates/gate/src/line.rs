@@ -27,6 +27,8 @@ pub struct Redirect {
 pub struct Command {
     /// Its name without directories; none where only the live shell knows.
     pub name: Option<String>,
+    /// The name as it was written, where that has directories in it: no alias, function or `PATH` has a say in it.
+    pub path: Option<String>,
     /// What follows the name.
     pub words: Vec<Word>,
     /// Where its descriptors go.

@@ -167,6 +167,7 @@ impl Line {
             };
             let name = text.rsplit('/').next().unwrap_or_default().to_owned();
             let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.name == name) else {
+                command.path = text.contains('/').then_some(text);
                 command.name = Some(name);
                 command.words = words.into();
                 break;

@@ -25,7 +25,8 @@ esac
 # [0] the directory, [1] commands started since the last prompt, [2] a directory and [3] its address, [4] never set,
 # from [5] on the tokens of the commands started.
 __holdfast=("$1" 0 '' '')
-# [0] which state file is next, [1..3] what is put behind PS0, PS1 and PS2, [4] whether the key is bound that asks for the line.
+# [0] which state file is next, [1..3] what is put behind PS0, PS1 and PS2, [4] whether the key is bound that asks for the line,
+# [5] whether traps are told.
 __holdfast_own=(2
     '${__holdfast:$((__holdfast[1]+=1,0)):0}\e]133;C;hf=${__holdfast[4+__holdfast[1]]:=$(<"$__holdfast/next")}\a'
     '\[${__holdfast[4+__holdfast[1]]+\e]133;D;$?;hf=${__holdfast[4+__holdfast[1]]}\a}\e]133;B;hf\a\]'
@@ -38,7 +39,7 @@ fi
 __holdfast_prompt() {
     # A DEBUG trap that functions inherit has no business in ours, and nothing here may become exported. Our own locals have
     # our own names: one like a variable of the user's would be told in its place.
-    local __holdfast_was=$? __holdfast_options=$SHELLOPTS __holdfast_letters=$-
+    local __holdfast_was=$? __holdfast_options=$SHELLOPTS __holdfast_letters=$- __holdfast_ifs=${IFS-unset}
     set +Ta
     __holdfast_tell "$__holdfast_was" "$__holdfast_options" || :
     if [[ $__holdfast_letters == *T* ]]; then set -T; fi
@@ -107,13 +108,29 @@ __holdfast_address() {
 }
 
 # Values are written, not hashed: bash could not do it cheaply. The files were made for the user alone by the host, which
-# keeps only hashes.
+# keeps only hashes. What changes how a line is read or what runs around it is told too: our own marks are left out of it.
 __holdfast_dump() {
-    printf 'holdfast 1 bash\n%s\n%s\n%d' "$1" "$BASHOPTS" "${#BASH_ALIASES[@]}"
+    local __holdfast_traps=''
+    # `trap -p` tells of DEBUG and ERR only outside of functions.
+    if [[ ${__holdfast_own[5]-} ]]; then IFS= read -r -d '' __holdfast_traps <"$__holdfast/traps"; fi
+    printf 'holdfast 2 bash\n%s\n%s\n%d' "$1" "$BASHOPTS" "${#BASH_ALIASES[@]}"
     if (( ${#BASH_ALIASES[@]} )); then printf '\0%s' "${!BASH_ALIASES[@]}" "${BASH_ALIASES[@]}"; fi
     printf '\0\n'
     declare -xp
     printf '\1\n'
+    printf '%s\0' 9 PS0 "${PS0//"${__holdfast_own[1]}"/}" PS1 "${PS1//"${__holdfast_own[2]}"/}" \
+        PS2 "${PS2//"${__holdfast_own[3]}"/}" PS4 "${PS4-}" IFS "$__holdfast_ifs" CDPATH "${CDPATH-}" \
+        GLOBIGNORE "${GLOBIGNORE-}" HISTFILE "${HISTFILE-}" PROMPT_COMMAND "${PROMPT_COMMAND[*]}"
+    printf '%s\0' "$__holdfast_traps"
+    bind -s
+    bind -X
+    printf '\0'
+    enable -n
+    printf '\0'
+    umask
+    printf '\0%d' "${#BASH_CMDS[@]}"
+    if (( ${#BASH_CMDS[@]} )); then printf '\0%s' "${!BASH_CMDS[@]}" "${BASH_CMDS[@]}"; fi
+    printf '\0\n'
     declare -F
     printf '\1\n'
     declare -f
@@ -155,7 +172,9 @@ fi
 
 if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501 )); then
     # Far behind: `PROMPT_COMMAND=…` replaces element 0 and leaves ours alone.
+    PROMPT_COMMAND[9999]='{ trap -p >|"$__holdfast/traps"; } 2>/dev/null'
     PROMPT_COMMAND[10000]='{ __holdfast_prompt || :; } 2>/dev/null'
+    __holdfast_own[5]=1
 else
     PROMPT_COMMAND='{ __holdfast_prompt; } 2>/dev/null'${PROMPT_COMMAND:+$'\n'$PROMPT_COMMAND}
 fi

@@ -13,6 +13,7 @@ set -g __holdfast_names
 set -g __holdfast_places
 set -g __holdfast_mine
 set -g __holdfast_defines
+set -g __holdfast_umask
 # What a line has that may put a function in the place of another: these words, and later the user's own functions.
 set -g __holdfast_words '\\b(alias|functions?|source|eval|funced|funcsave|fish_config)\\b|(^|[\\s;&|(])\\.\\s'
 set -g __holdfast_own_words $__holdfast_words
@@ -26,6 +27,8 @@ function __holdfast_begin --on-event fish_preexec
     end
     builtin string match -qr -- $__holdfast_words "$argv"
     and set -g __holdfast_defines 1
+    builtin string match -qr -- '\\bumask\\b' "$argv"
+    and set -g __holdfast_umask
     builtin printf '\e]133;C;hf=%s\a' "$__holdfast_token"
 end
 
@@ -94,10 +97,22 @@ end
 
 # Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.
 function __holdfast_dump
-    builtin echo 'holdfast 1 fish'
+    builtin echo 'holdfast 2 fish'
     set -xL
     builtin printf '\1\n'
     abbr --show
+    builtin printf '\1\n'
+    # What changes how a line is read, or where functions come from.
+    builtin printf '%s ' CDPATH $CDPATH \n fish_user_paths $fish_user_paths \n fish_function_path $fish_function_path \n \
+        fish_complete_path $fish_complete_path \n fish_key_bindings $fish_key_bindings \n
+    builtin printf '\1\n'
+    builtin bind --user
+    builtin printf '\1\n'
+    # A function of fish's own, and not a quick one.
+    if builtin test -z "$__holdfast_umask"
+        set -g __holdfast_umask (umask)
+    end
+    builtin echo $__holdfast_umask
     builtin printf '\1\n'
     # Those fish brings along are many, and nobody's, until somebody puts one of their own in the place of one.
     set -l names (builtin functions -n)

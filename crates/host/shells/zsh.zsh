@@ -62,8 +62,8 @@ __holdfast_end() {
 __holdfast_prompt() {
     # Our own locals have our own names: one like a variable of the user's would hide it.
     local __holdfast_was=$? __holdfast_state=
-    # Its options as they are, before ours.
-    if [ "$__holdfast_open" = 1 ]; then { print 'holdfast 1 zsh'; set -o; } >|"$__holdfast/state.$__holdfast_file"; fi
+    # Its options and traps as they are, before ours.
+    if [ "$__holdfast_open" = 1 ]; then __holdfast_head >|"$__holdfast/state.$__holdfast_file"; fi
     emulate -L zsh
     if (( __holdfast_open )); then
         __holdfast_open=0
@@ -95,6 +95,19 @@ __holdfast_locate() {
     fi
 }
 
+# Its options, traps, keys and umask as they are: read without our own options, and without a fork.
+__holdfast_head() {
+    builtin print 'holdfast 2 zsh'
+    builtin set -o
+    builtin print -n '\0'
+    builtin trap
+    builtin print -n '\0'
+    builtin bindkey -L
+    builtin zle -lL
+    builtin print -n '\0'
+    builtin umask
+}
+
 # Values are written, not hashed: the files were made for the user alone by the host, which keeps only hashes.
 __holdfast_dump() {
     local __holdfast_name
@@ -102,7 +115,18 @@ __holdfast_dump() {
     for __holdfast_name in "${__holdfast_exported[@]}"; do
         __holdfast_pairs+=("$__holdfast_name" "${(P)__holdfast_name}")
     done
-    print -rN -- '' env "$#__holdfast_exported" "${__holdfast_pairs[@]}" \
+    # What changes how a line is read, or what runs around it; without our own marks.
+    local __holdfast_ps1=${PS1%$'%{\e]133;B;hf\a%}'} __holdfast_ps2=${PS2%$'%{\e]133;A;hf;k=s\a%}'}
+    # A NUL is part of it, and ends words here.
+    local __holdfast_ifs=${IFS//$'\0'/}
+    local -a __holdfast_around=(PS1 "$__holdfast_ps1" PS2 "$__holdfast_ps2" PS4 "$PS4" RPS1 "${RPS1-}" IFS "$__holdfast_ifs" CDPATH "$CDPATH" HISTFILE "${HISTFILE-}" FPATH "$FPATH"
+        precmd_functions "${(j: :)${(@)precmd_functions:#__holdfast_*}}"
+        preexec_functions "${(j: :)${(@)preexec_functions:#__holdfast_*}}"
+        zshaddhistory_functions "${(j: :)${(@)zshaddhistory_functions:#__holdfast_*}}"
+        chpwd_functions "${(j: :)${(@)chpwd_functions}}")
+    print -rN -- '' around "$(( $#__holdfast_around / 2 ))" "${__holdfast_around[@]}" \
+        builtin "$#dis_builtins" "${(@kv)dis_builtins}" \
+        env "$#__holdfast_exported" "${__holdfast_pairs[@]}" \
         alias "$#aliases" "${(@kv)aliases}" galias "$#galiases" "${(@kv)galiases}" salias "$#saliases" "${(@kv)saliases}" \
         function "$#functions" "${(@kv)functions}" end
 }

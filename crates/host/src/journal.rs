@@ -8,7 +8,7 @@
 mod acts;
 mod archive;
 
-pub use acts::{Wrote, writing_acts, wrote_before};
+pub use acts::{Wrote, others_since, writing_acts, wrote_before};
 pub use archive::{Ahead, Done};
 pub use holdfast_store::segments::Reader;
 

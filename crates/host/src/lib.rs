@@ -40,6 +40,7 @@ mod names;
 mod notes;
 mod notify;
 mod orders;
+mod origins;
 mod own;
 mod picture;
 pub mod portable;

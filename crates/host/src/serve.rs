@@ -217,6 +217,7 @@ impl Server {
             }
             Call::State(params) => plain(Box::pin(find(&params.session)?.doing()).await?),
             Call::Env(params) => Ok((Box::pin(find(&params.session)?.env(&params)).await?, Vec::new())),
+            Call::Handover(params) => plain(Box::pin(find(&params.session)?.handover(&actor)).await?),
             Call::Watch(params) => plain(self.watch(&params, &actor).await?),
             Call::Wait(params) => {
                 let look = registry.look(&params.session, &actor, async |session| Ok(session.wait(&params).await));

@@ -11,6 +11,7 @@
 //! |---|---|---|
 //! | `next` | host, before it types | the token of the next command; the shell repeats it in the marks C and D. It must exist: the shell empties it, and removes nothing |
 //! | `run` | host, before it types | a command that cannot be typed, see [`keys`] |
+//! | `traps` | bash, before each prompt | its traps, which it tells only outside of functions: part of the state that follows |
 //! | `state.2`, then `state.0` and `state.1` | shell, in turn | its state with values, the first one in a file of its own; the mark A says which. The host takes it away (`….taken` for a moment) and keeps hashes ([`kept`], [`ledger`]) |
 //!
 //! Knows nothing of sessions or screens: what the marks mean for a run is decided by who reads them.
@@ -125,7 +126,7 @@ impl Integrated {
     /// Makes the session's directory and what the shell reads there.
     pub fn prepare(&self, dir: &Path) -> io::Result<()> {
         make_dir(dir)?;
-        for name in ["next", "state.0", "state.1", "state.2"] {
+        for name in ["next", "state.0", "state.1", "state.2", "traps"] {
             replace(dir, name, b"")?;
         }
         for (name, text) in &self.files {

@@ -282,7 +282,8 @@ impl Core {
         for mut typing in bursts {
             let whole = typing.burst.clone();
             self.withhold(out, now, &mut typing);
-            self.runs.saw_typing(&whole);
+            let by = self.authority.state().holder_of(typing.fence).cloned();
+            self.runs.saw_typing(&whole, by);
             let Typing { fence, burst, direct, log, connection, .. } = typing;
             let from = if direct { Source::Client(connection) } else { Source::Host };
             // What the keeper wrote is done: there is nobody to refuse it to.

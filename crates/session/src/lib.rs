@@ -38,7 +38,7 @@ pub use enter::{Came, Entering, Next, NotEntered, SavedRuns, TakeUp};
 pub use outside::{Event, Fed, Outside, Placing, Probed, Unwritten};
 pub use prompt::{Busy, Check, Editor, Look, Seen};
 pub use runs::{
-    COMMAND_SHOWN_BYTES_MAX, LastKey, Line, RUNS_MAX, Run, ShellState, Tracker, Written, forgotten_first,
+    COMMAND_SHOWN_BYTES_MAX, LastKey, Line, RUNS_MAX, Run, ShellState, Tracker, TypedLine, Written, forgotten_first,
     may_tell_an_end,
 };
 pub use sends::{Send, Sent, Ticket};

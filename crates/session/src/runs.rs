@@ -10,10 +10,11 @@
 
 mod reports;
 mod run;
+mod typed;
 
 pub use run::Run;
+pub use typed::TypedLine;
 
-use holdfast_authority::Burst;
 use holdfast_screen::{Mark, ShellMark};
 use holdfast_types::{Exit, Offset, TimeMs};
 use holdfast_wire::runs::{RunEnd, RunId, RunState};
@@ -107,7 +108,7 @@ pub struct Tracker {
     prompt_at: Option<Offset>,
     typed: Option<Typed>,
     /// What was typed lately, and where the output stood.
-    keys: VecDeque<(Offset, Option<Vec<u8>>)>,
+    keys: VecDeque<typed::Keyed>,
     /// The shell says what its line holds when it is asked by a key.
     asks: bool,
     /// What it said last, and where.
@@ -145,10 +146,6 @@ struct ReadLine {
     ended: Option<Offset>,
 }
 
-/// Bursts of typing that are remembered, and keys of a line: a person types fewer at one prompt.
-const BURSTS_MAX: usize = 256;
-const KEYS_BYTES_MAX: usize = 16 * 1024;
-
 /// Command lines remembered: what was typed is asked about within seconds.
 const LINES_MAX: usize = 32;
 
@@ -163,7 +160,7 @@ impl Tracker {
     pub fn taken_back(&mut self, at: Offset) {
         self.shell = ShellState::Prompt { at };
         self.asks = true;
-        self.keys.push_back((at, None));
+        self.keys.push_back(typed::Keyed { from: at, keys: None, by: None });
         self.typed(at, LastKey::Other);
     }
 
@@ -361,36 +358,6 @@ impl Tracker {
     pub fn is_interrupted(&self) -> bool {
         self.typed.is_some_and(|typed| typed.last == LastKey::Interrupt && Some(typed.at) >= self.prompt_at)
             && self.line() == Line::Ended
-    }
-
-    /// Somebody typed.
-    pub(crate) fn saw_typing(&mut self, burst: &Burst) {
-        let keys = burst.keys.as_ref().map(|keys| keys.0.as_slice());
-        self.keys.push_back((burst.from, keys.filter(|keys| keys.len() <= KEYS_BYTES_MAX).map(<[u8]>::to_vec)));
-        if self.keys.len() > BURSTS_MAX {
-            self.keys.pop_front();
-        }
-        if !keys.is_some_and(reports::are_all_of) {
-            self.typed(burst.to, keys.map_or(LastKey::Other, LastKey::of));
-        }
-    }
-
-    /// The keys that were typed at the prompt so far, by whomever. None: there is no prompt, or only the shell knows what stands
-    /// there.
-    #[must_use]
-    pub fn keys_at_prompt(&self) -> Option<Vec<u8>> {
-        let ShellState::Prompt { at } = self.shell else { return None };
-        let here = self.keys.iter().filter(|(from, _)| *from >= at);
-        let before = self.keys.iter().rev().find(|(from, _)| *from < at);
-        // What was typed ahead and not entered stands at this prompt.
-        let is_over = |keys: &Option<Vec<u8>>| keys.as_ref().is_some_and(|keys| LastKey::of(keys) != LastKey::Other);
-        let is_fresh = before.is_none_or(|(_, keys)| is_over(keys)) || self.line() == Line::Empty;
-        let is_whole = self.keys.len() < BURSTS_MAX || before.is_some();
-        let mut all = Vec::new();
-        for (_, keys) in here {
-            all.extend_from_slice(keys.as_ref()?);
-        }
-        (is_fresh && is_whole && all.len() <= KEYS_BYTES_MAX).then_some(all)
     }
 
     /// The shell said something, or somebody who pretends to be one.

@@ -69,6 +69,8 @@ pub const RUNS: Format = Format { kind: "runs", version: 2 };
 pub const QUESTIONS: Format = Format { kind: "questions", version: 2 };
 /// Acts that wait for a human.
 pub const APPROVALS: Format = Format { kind: "approvals", version: 2 };
+/// Which actor wrote which file.
+pub const WRITES: Format = Format { kind: "writes", version: 2 };
 /// Writes to files through the host.
 pub const FILES: Format = Format { kind: "files", version: 2 };
 /// What a shell is made of, and who changed it.

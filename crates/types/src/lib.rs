@@ -11,6 +11,7 @@ mod name;
 mod notice;
 mod places;
 mod rights;
+mod shaper;
 mod size;
 mod terms;
 
@@ -22,6 +23,7 @@ pub use name::{NAME_BYTES_MAX, NameError, SessionName};
 pub use notice::Notice;
 pub use places::{Full, Newcomers, Places};
 pub use rights::{Defaults, Envelope, FOREVER, Right, Rights, RightsError, WRITING};
+pub use shaper::{Channel, Shaper, shapers_text};
 pub use size::{COLS_MAX, COLS_MIN, ROWS_MAX, ROWS_MIN, Size, SizeError};
 pub use terms::{Cost, RUN_NEW, TERMS, Terms, Thread, Trace, TurnNeed, Who, terms_of};
 

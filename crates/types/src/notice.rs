@@ -59,6 +59,13 @@ pub enum Notice {
         /// What the policy asks.
         why: String,
     },
+    /// What others changed before this operator took the turn.
+    Handover {
+        /// Who took it.
+        to: Handle,
+        /// What they changed, in a line.
+        text: String,
+    },
     /// The operator's rights are now these.
     Rights {
         /// What it may do.

@@ -224,6 +224,7 @@ terms! {
     "session.state": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "session.watch": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "session.env": Holder one(Observe), Ignores, Answer, Other, Looks;
+    "session.handover": Holder one(Observe), Ignores, Processes, Other, Looks;
     "session.wait": Holder one(Observe), Ignores, Processes, Other, Looks;
     "session.resize": Holder one(Type), Respects, Fixed, Host, Journal;
     "session.signal": Holder one(Signal), Respects, Processes, Other, Journal;
@@ -286,8 +287,9 @@ terms! {
     "flow.answer": Known one(Run), Ignores, Request, Other, Elsewhere;
     "flow.cancel": Known one(Run), Ignores, Request, Other, Elsewhere;
     "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
-    "turn.take": Holder WRITING, Asks, Fixed, Host, Journal;
-    "turn.request": Holder WRITING, Asks, Fixed, Host, Journal;
+    // Who takes it is told what others changed, which is looked for on another thread.
+    "turn.take": Holder WRITING, Asks, Processes, Other, Journal;
+    "turn.request": Holder WRITING, Asks, Processes, Other, Journal;
     "turn.withdraw": Holder WRITING, Asks, Fixed, Host, Journal;
     "turn.give": Holder WRITING, Holds, Fixed, Host, Journal;
     "turn.release": Holder WRITING, Holds, Fixed, Host, Journal;

@@ -1,7 +1,7 @@
 //! Parameters and answers about what a session's shell is made of, and who changed it: names and hashes, never a value.
 
 use crate::runs::RunId;
-use holdfast_types::{Actor, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, Channel, SessionId, SessionName, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// An exported variable.
+    /// An exported variable, and those that shape a shell without being exported: `PS1`, `PROMPT_COMMAND`, `IFS`, `CDPATH`.
     Variable,
     /// An alias, or an abbreviation of fish. What fish calls an alias is a function.
     Alias,
@@ -19,6 +19,38 @@ pub enum Category {
     Option,
     /// The working directory; there is one.
     Cwd,
+    /// A directory in `PATH`.
+    Path,
+    /// A trap.
+    Trap,
+    /// A key of the line editor that runs a command or types a text.
+    Binding,
+    /// A builtin that is switched off.
+    Builtin,
+    /// A name under which the shell remembers a program that is in no directory of `PATH` (`hash -p`).
+    Hash,
+    /// A limit: `umask`.
+    Setting,
+}
+
+impl Category {
+    /// By what a change of it shapes what is run.
+    #[must_use]
+    pub fn channel(self) -> Channel {
+        match self {
+            Category::Variable => Channel::Variable,
+            Category::Alias => Channel::Alias,
+            Category::Function => Channel::Function,
+            Category::Option => Channel::Option,
+            Category::Cwd => Channel::Directory,
+            Category::Path => Channel::Path,
+            Category::Trap => Channel::Trap,
+            Category::Binding => Channel::Binding,
+            Category::Builtin => Channel::Builtin,
+            Category::Hash => Channel::Hash,
+            Category::Setting => Channel::Setting,
+        }
+    }
 }
 
 /// Which session's shell, and how much of it.
@@ -108,4 +140,16 @@ pub enum Known {
     Time,
     /// It is not: the journal does not reach back so far, or has no name.
     Unknown,
+}
+
+impl Known {
+    /// Its word, as in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Known::Run => "run",
+            Known::Time => "time",
+            Known::Unknown => "unknown",
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! actor that asked. It is judged anew before it happens.
 
 use crate::runs::RunId;
-use holdfast_types::{Actor, Handle, Hash, Places, Proof, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, Handle, Hash, Places, Proof, SessionId, SessionName, Shaper, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -143,6 +143,9 @@ pub struct ApprovalView {
     pub writes: Vec<String>,
     /// Paths it would delete; likewise.
     pub deletes: Vec<String>,
+    /// Who else shaped what it would run, and by what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shapers: Vec<Shaper>,
     /// The hash of all that, which an answer carries.
     pub hash: Hash,
     /// It was approved before, and what it was about has changed since.
@@ -269,6 +272,9 @@ pub struct MayAnswer {
     pub writes: Vec<String>,
     /// Paths it would delete; likewise.
     pub deletes: Vec<String>,
+    /// Who else shaped what it would run, and by what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shapers: Vec<Shaper>,
 }
 
 /// The policy in force.

@@ -17,6 +17,7 @@ pub mod forks;
 pub mod frame;
 pub mod gate;
 pub mod graphs;
+pub mod handover;
 pub mod hello;
 pub mod lives;
 pub mod message;

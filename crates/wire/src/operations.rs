@@ -13,6 +13,7 @@ use crate::follow::*;
 use crate::forks::*;
 use crate::gate::*;
 use crate::graphs::*;
+use crate::handover::HandoverAnswer;
 use crate::hello::*;
 use crate::lives::*;
 use crate::moves::*;
@@ -207,6 +208,8 @@ operations! {
     Watch = "session.watch" (WatchParams) -> WatchAnswer, Route::Get("/events");
     #[doc = "Get the names in the session's shell and who changed them: names and hashes, never values."]
     Env = "session.env" (EnvParams) -> EnvAnswer, Route::Get("/sessions/{session}/env");
+    #[doc = "Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."]
+    Handover = "session.handover" (SessionParams) -> HandoverAnswer, Route::Get("/sessions/{session}/handover");
     #[doc = "Wait until the session's command ends, or for another event."]
     Wait = "session.wait" (WaitParams) -> WaitAnswer, Route::Post("/sessions/{session}/wait");
     #[doc = "Resize the session's terminal."]

@@ -104,6 +104,9 @@ pub struct TurnAnswer {
     pub before: Option<u32>,
     /// How it stands now.
     pub turn: TurnView,
+    /// What others changed since the caller wrote last, in a line; `session.handover` tells all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<String>,
 }
 
 /// Hands the turn over.

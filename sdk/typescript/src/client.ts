@@ -111,6 +111,7 @@ const REPEATABLE = new Set<string>([
   "session.cost",
   "session.env",
   "session.get",
+  "session.handover",
   "session.journal",
   "session.list",
   "session.read",

@@ -1262,7 +1262,7 @@ export interface EnvEntry {
 
 /** What kind of thing a name stands for. */
 export type Category =
-  /** An exported variable. */
+  /** An exported variable, and those that shape a shell without being exported: `PS1`, `PROMPT_COMMAND`, `IFS`, `CDPATH`. */
   | "variable"
   /** An alias, or an abbreviation of fish. What fish calls an alias is a function. */
   | "alias"
@@ -1271,7 +1271,19 @@ export type Category =
   /** An option that is on; those of zsh are all there, with `on` or `off`. */
   | "option"
   /** The working directory; there is one. */
-  | "cwd";
+  | "cwd"
+  /** A directory in `PATH`. */
+  | "path"
+  /** A trap. */
+  | "trap"
+  /** A key of the line editor that runs a command or types a text. */
+  | "binding"
+  /** A builtin that is switched off. */
+  | "builtin"
+  /** A name under which the shell remembers a program that is in no directory of `PATH` (`hash -p`). */
+  | "hash"
+  /** A limit: `umask`. */
+  | "setting";
 
 /** The act that changed something. */
 export interface Changed {
@@ -1297,6 +1309,78 @@ export type Known2 =
   | "time"
   /** It is not: the journal does not reach back so far, or has no name. */
   | "unknown";
+
+/** What others changed since the caller wrote last, or since the session started. */
+export interface HandoverAnswer {
+  /** Which session. */
+  session: SessionId;
+  /** Its name. */
+  name: SessionName;
+  /** The caller's last act there; none: it never wrote. */
+  since_act?: number | null;
+  /** When that was, or when the session started. */
+  since_ms: number;
+  /** Who else wrote since. */
+  from: Handle[];
+  /**
+   * What they changed, and what goes on: the shell's names, the directory, files that will be executed, text at the prompt,
+   * processes in the background.
+   */
+  changed: Change[];
+  /** All of it in a line; empty: nothing changed. */
+  summary: string;
+  /** What could not be looked at, or is not told. */
+  missing?: string[];
+}
+
+/** One change. */
+export interface Change {
+  /** By what. */
+  by: Channel;
+  /** Its name, or path. */
+  name: string;
+  /** Who; none: it cannot be known. */
+  actor?: Actor | null;
+  /** By which act of the session's journal, where that is known and the session is this one. */
+  act?: number | null;
+  /** How that is known: `run`, `time`, `cgroup`, `lineage`, `log`, `kernel`, `written` or `unknown`. */
+  known: string;
+  /** When. */
+  at_ms: number;
+  /** It was there before, and is no more. */
+  gone?: boolean;
+}
+
+/** By what somebody shapes what another actor runs. */
+export type Channel =
+  /** An alias, or an abbreviation of fish. */
+  | "alias"
+  /** A function of the shell. */
+  | "function"
+  /** A variable: `LD_PRELOAD`, `GIT_SSH_COMMAND`, `PROMPT_COMMAND`, or one that the line uses. */
+  | "variable"
+  /** A directory in `PATH` that has a program of that name. */
+  | "path"
+  /** A trap: `DEBUG`, `ERR`. */
+  | "trap"
+  /** A key of the line editor. */
+  | "binding"
+  /** A builtin that was switched off or on. */
+  | "builtin"
+  /** A program that the shell remembers under another path (`hash -p`). */
+  | "hash"
+  /** A limit of the shell's: its umask. */
+  | "setting"
+  /** A file that is executed: a script, a Makefile, a module, a git hook, an rc file. */
+  | "file"
+  /** Text that stood at the prompt already. */
+  | "line"
+  /** A process that goes on in the background. */
+  | "job"
+  /** The working directory. */
+  | "directory"
+  /** An option of the shell. */
+  | "option";
 
 /** How long to wait. */
 export interface WaitParams {
@@ -2951,6 +3035,8 @@ export interface ApprovalView {
   writes: string[];
   /** Paths it would delete; likewise. */
   deletes: string[];
+  /** Who else shaped what it would run, and by what. */
+  shapers?: Shaper[];
   /** The hash of all that, which an answer carries. */
   hash: Hash;
   /** It was approved before, and what it was about has changed since. */
@@ -2973,6 +3059,22 @@ export interface ApprovalView {
   run?: RunId | null;
   /** Why it failed. */
   error?: string | null;
+}
+
+/** One thing that shapes what is run, and who made it so. */
+export interface Shaper {
+  /** By what. */
+  by: Channel;
+  /** Its name, or path. */
+  name: string;
+  /** Who; none: it cannot be known. */
+  actor?: Actor | null;
+  /** By which act of the session's journal, where that is known and the session is this one. */
+  act?: number | null;
+  /** How that is known: `run`, `time`, `cgroup`, `lineage`, `log`, `kernel`, `written` or `unknown`. */
+  known: string;
+  /** When. */
+  at_ms: number;
 }
 
 /** Which held act. */
@@ -3063,6 +3165,8 @@ export interface MayAnswer {
   writes: string[];
   /** Paths it would delete; likewise. */
   deletes: string[];
+  /** Who else shaped what it would run, and by what. */
+  shapers?: Shaper[];
 }
 
 /** What is started. */
@@ -3221,6 +3325,8 @@ export interface TurnAnswer {
   before?: number | null;
   /** How it stands now. */
   turn: TurnView;
+  /** What others changed since the caller wrote last, in a line; `session.handover` tells all of it. */
+  handover?: string | null;
 }
 
 /** Hands the turn over. */
@@ -3736,6 +3842,14 @@ export type Notice =
     /** What the policy asks. */
     why: string;
   }
+  /** What others changed before this operator took the turn. */
+  | {
+    kind: "handover";
+    /** Who took it. */
+    to: Handle;
+    /** What they changed, in a line. */
+    text: string;
+  }
   /** The operator's rights are now these. */
   | {
     kind: "rights";
@@ -3937,6 +4051,8 @@ export interface Operations {
   "session.watch": { params: WatchParams; answer: WatchAnswer };
   /** Get the names in the session's shell and who changed them: names and hashes, never values. */
   "session.env": { params: EnvParams; answer: EnvAnswer };
+  /** Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs. */
+  "session.handover": { params: SessionParams; answer: HandoverAnswer };
   /** Wait until the session's command ends, or for another event. */
   "session.wait": { params: WaitParams; answer: WaitAnswer };
   /** Resize the session's terminal. */
@@ -4161,6 +4277,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "session.state",
   "session.watch",
   "session.env",
+  "session.handover",
   "session.wait",
   "session.resize",
   "session.signal",

@@ -261,6 +261,7 @@ fn news(notice: &Notice) -> String {
         Notice::Thawed { by } => format!("{by} thawed"),
         Notice::Asked { by, .. } => format!("asked by {by}"),
         Notice::Held { by, command, .. } => format!("{by} needs approval: {command}"),
+        Notice::Handover { to, text } => format!("{to} takes over: {text}"),
         Notice::Rights { rights } => format!("may {rights}"),
     }
 }

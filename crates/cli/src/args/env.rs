@@ -1,4 +1,4 @@
-//! The options of `env`.
+//! The options of `env` and `handover`.
 
 use super::SessionArg;
 
@@ -9,4 +9,13 @@ pub struct EnvArgs {
     /// Include what has not changed since the shell started
     #[arg(long)]
     pub all: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct HandoverArgs {
+    #[command(flatten)]
+    pub of: SessionArg,
+    /// List every change, as a diff
+    #[arg(long)]
+    pub diff: bool,
 }

@@ -181,6 +181,7 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         Command::Export(args) => vec![&mut args.of.session],
         Command::Send(args) => vec![&mut args.of.session],
         Command::Env(args) => vec![&mut args.of.session],
+        Command::Handover(args) => vec![&mut args.of.session],
         Command::Watch(args) => maybe(&mut args.session),
         Command::Run(args) => match &mut args.about {
             Some(RunCommand::Ls(args)) => maybe(&mut args.session),

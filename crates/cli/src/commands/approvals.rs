@@ -6,7 +6,7 @@ use crate::here::{Here, Link};
 use crate::show::{cut, now_ms, print, print_json, span, visible};
 use crate::values::Seconds;
 use holdfast_authority::Ask;
-use holdfast_types::terms_of;
+use holdfast_types::{shapers_text, terms_of};
 use holdfast_wire::gate::{
     ApprovalAnswerParams, ApprovalId, ApprovalListParams, ApprovalParams, ApprovalState, ApprovalView, detail,
 };
@@ -90,6 +90,11 @@ fn described(one: &ApprovalView) -> String {
     row("risks", &one.risks.join(", "));
     row("writes", &paths(&one.writes));
     row("deletes", &paths(&one.deletes));
+    if !one.shapers.is_empty() {
+        row("shaped by", &visible(&shapers_text(&one.shapers)));
+        row("", "approving counts for all that others changed in this session until it was asked");
+        row("", "see it: holdfast handover NAME");
+    }
     if one.again {
         row("note", "it was approved before, and what it is about has changed since");
     }

@@ -77,6 +77,12 @@ fn kind(category: Category) -> &'static str {
         Category::Function => "function",
         Category::Option => "option",
         Category::Cwd => "directory",
+        Category::Path => "path",
+        Category::Trap => "trap",
+        Category::Binding => "key",
+        Category::Builtin => "builtin",
+        Category::Hash => "hash",
+        Category::Setting => "setting",
     }
 }
 

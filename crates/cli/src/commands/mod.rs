@@ -25,6 +25,7 @@ mod gated;
 mod grants;
 mod graph;
 #[cfg(target_os = "linux")]
+mod handover;
 mod host;
 mod hosts;
 mod invites;
@@ -117,6 +118,7 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
         Some(Command::Env(args)) => env::env(&here()?, &args),
+        Some(Command::Handover(args)) => handover::handover(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),
         Some(Command::Ask(args)) => questions::ask(&here()?, &args),
         Some(Command::Questions(args)) => questions::questions(&here()?, &args),

@@ -283,11 +283,16 @@ fn why(here: &Here, args: &PolicyWhyArgs) -> Result<u8, Failure> {
         _ => "no act of an actor".to_owned(),
     };
     if here.json {
-        let act = serde_json::json!({ "act": entry.seq, "by": by, "what": what, "outcome": outcome, "rule": rule, "why": text });
+        let shaped = record.gate.as_ref().map(|gate| gate.shaped.clone()).unwrap_or_default();
+        let act = serde_json::json!({ "act": entry.seq, "by": by, "what": what, "outcome": outcome, "rule": rule, "why": text, "shaped": shaped });
         print_json(&act)?;
     } else {
         let text = if text.is_empty() { text } else { format!(": {}", visible(&text)) };
-        print(format!("{what} by {by} was {outcome} by {rule}{text}\n"))?;
+        let shaped = match record.gate.as_ref().map(|gate| gate.shaped.as_slice()) {
+            None | Some([]) => String::new(),
+            Some(shaped) => format!("shaped by {}\n", visible(&holdfast_types::shapers_text(shaped))),
+        };
+        print(format!("{what} by {by} was {outcome} by {rule}{text}\n{shaped}"))?;
     }
     Ok(0)
 }

@@ -66,7 +66,13 @@ pub fn take(here: &Here, args: &SessionArg) -> Result<u8, Failure> {
     let mut link = here.link()?;
     let session = link.get(&args.session)?;
     let answer = link.act::<op::Take>(&session, &Ask::Take, |proof| params(&session, proof))?;
-    tell(here, &answer, || yours(&session, &answer.turn))
+    tell(here, &answer, || match &answer.handover {
+        None => yours(&session, &answer.turn),
+        Some(text) => {
+            let more = format!("see each change: holdfast handover {} --diff", session.name);
+            format!("{}\nchanged by {}\n{more}", yours(&session, &answer.turn), crate::show::visible(text))
+        }
+    })
 }
 
 /// `holdfast request`.
@@ -77,7 +83,7 @@ pub fn request(here: &Here, args: &RequestArgs) -> Result<u8, Failure> {
     if let (Some(timeout), None) = (args.wait, answer.fence) {
         let deadline = timeout.and_then(|s| Instant::now().checked_add(Duration::from_millis(s.ms)));
         match wait(&mut link, &session, deadline)? {
-            Some(turn) => answer = TurnAnswer { fence: Some(turn.fence), before: None, turn },
+            Some(turn) => answer = TurnAnswer { fence: Some(turn.fence), before: None, turn, handover: None },
             None => {
                 link.act::<op::Withdraw>(&session, &Ask::Withdraw, |proof| params(&session, proof))?;
                 let message = format!("gave up waiting for the turn in {}", session.name);
@@ -199,7 +205,7 @@ fn params(session: &SessionView, proof: Option<holdfast_types::Proof>) -> TurnPa
 /// For an act whose answer went away with its host.
 fn as_it_stands(link: &mut Link<'_>, session: &SessionView) -> Result<TurnAnswer, Failure> {
     let turn = link.call::<op::Turn>(&SessionParams { session: session.id.to_string() })?;
-    Ok(TurnAnswer { fence: None, before: None, turn })
+    Ok(TurnAnswer { fence: None, before: None, turn, handover: None })
 }
 
 fn has(turn: &TurnView, actor: ActorId) -> bool {

@@ -81,7 +81,7 @@ fn what_each_actor_changed_is_told_by_name_and_what_was_put_back_is_not() {
             format!("{export}{name}{between}{value}")
         };
         run_as(&home, BOT, shell, &set("PATH", "/evil:$PATH"));
-        until_changed(&home, shell, &["variable PATH agent:bot run"]);
+        until_changed(&home, shell, &["variable PATH agent:bot run", "path /evil agent:bot run"]);
         run_as(&home, TESTER, shell, &format!("{}; cd /usr", set("MINE", "1")));
         run_as(&home, BOT, shell, "alias ls='echo pwned'");
         run_as(&home, TESTER, shell, &format!("{unset}GIVEN"));
@@ -92,6 +92,7 @@ fn what_each_actor_changed_is_told_by_name_and_what_was_put_back_is_not() {
             "variable PATH agent:bot run",
             alias,
             "cwd cwd human:tester run",
+            "path /evil agent:bot run",
         ];
         until_changed(&home, shell, &expected);
         // Whoever puts it back: it is what it was.
@@ -101,7 +102,7 @@ fn what_each_actor_changed_is_told_by_name_and_what_was_put_back_is_not() {
             shell,
             &set("PATH", "/usr/local/bin:/usr/bin:/bin").replace(':', if shell == "fish" { " " } else { ":" }),
         );
-        expected.retain(|line| !line.contains("PATH"));
+        expected.retain(|line| !line.to_uppercase().contains("PATH"));
         until_changed(&home, shell, &expected);
         // Another host knows as much, and what is typed is the writer's.
         kill(home.host_pid());

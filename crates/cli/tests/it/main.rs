@@ -45,6 +45,7 @@ mod metrics;
 mod modes;
 mod notify;
 mod on_exit;
+mod origins;
 mod outcomes;
 mod output;
 mod places;

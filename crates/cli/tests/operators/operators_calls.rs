@@ -64,6 +64,7 @@ pub fn params(call: &Call) -> Value {
         Call::Get(params) | Call::Turn(params) | Call::Grants(params) | Call::State(params) => json(params),
         Call::Watch(params) => json(params),
         Call::Env(params) => json(params),
+        Call::Handover(params) => json(params),
         Call::Graph(params) => json(params),
         Call::Ports(params) => json(params),
         Call::WatchGraph(params) => json(params),

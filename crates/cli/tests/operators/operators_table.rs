@@ -73,7 +73,9 @@ fn kind(call: &Call) -> Kind {
         | Call::Follow(_)
         | Call::Wait(_) => Kind::Looks,
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
-        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) | Call::Cost(_) => Kind::Looks,
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) | Call::Handover(_) | Call::Cost(_) => {
+            Kind::Looks
+        }
         Call::Update(_) | Call::Leave(_) | Call::Credit(_) | Call::Unfollow(_) => Kind::Own,
         Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) | Call::RunStart(_) => Kind::Writes,
@@ -126,6 +128,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let mut all = calls_at_a_terminal(&session, client, human);
     all.extend([
         Call::Env(EnvParams { session: session.clone(), all: true }),
+        Call::Handover(one()),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),

@@ -49,12 +49,9 @@ fn each_rule_decides_what_it_is_for() {
         assert_eq!(says(judge, who, Action::Type, line).0, *outcome, "{policy}: {who} types {line}");
     }
     for (name, judge) in &judges {
-        for rule in judge
-            .policy()
-            .rules()
-            .iter()
-            .filter(|rule| !["careful.ends", "locked.start", "locked.programs"].contains(&rule.id.as_str()))
-        {
+        for rule in judge.policy().rules().iter().filter(|rule| {
+            !["careful.ends", "careful.shaped", "locked.start", "locked.programs"].contains(&rule.id.as_str())
+        }) {
             assert!(CASES.iter().any(|(_, _, _, _, id)| *id == rule.id), "{name}: no case for {}", rule.id);
         }
     }
@@ -157,5 +154,26 @@ fn a_write_is_judged_by_its_path_as_a_command_that_writes_it() {
         request.facts.seen = look_at_write(path, &around);
         let verdict = judge(policy).decide(&request);
         assert_eq!((verdict.outcome, &*verdict.rule), (*outcome, *rule), "{policy}: {who} writes {path}");
+    }
+}
+
+#[test]
+fn an_agent_is_asked_about_what_another_shaped_and_a_human_is_not() {
+    for (policy, who, outcome) in [
+        ("careful", "agent:bot", Outcome::Ask),
+        ("careful", "service:ci", Outcome::Ask),
+        ("careful", "human:ann", Outcome::Allow),
+        ("solo", "agent:bot", Outcome::Allow),
+    ] {
+        let mut judge = judge(policy);
+        for action in [Action::Run, Action::Type] {
+            let mut shaped = request(who, action, "ls");
+            shaped.facts.shaped.insert("file /srv/unknown.sh".into());
+            assert_eq!(judge.decide(&shaped).outcome, Outcome::Allow, "nobody is known to have shaped it");
+            shaped.facts.shapers.insert("agent:a".into());
+            let verdict = judge.decide(&shaped);
+            assert_eq!(verdict.outcome, outcome, "{policy}: {who}: {verdict:?}");
+            assert!(outcome == Outcome::Allow || verdict.rule == "careful.shaped", "{verdict:?}");
+        }
     }
 }

@@ -32,6 +32,7 @@ use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::{Call, Code, Fault};
 use kept::{Change, Kept};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use write::{Content, Expected, Plan};
 
 /// A write that waits for a human.
@@ -313,7 +314,14 @@ impl Session {
         let mut deed = self.begun(&decided);
         holdfast_pause::task_point("files.recorded").await;
         let (by, diff) = (actor.clone(), plan.diff.clone());
-        let done = there(move || plan.perform(&by, undoes)).await;
+        let (writes, session, path) = (Arc::clone(&self.gate.writes), self.id, plan.written.path.clone());
+        let done = there(move || {
+            let done = plan.perform(&by, undoes)?;
+            // Whoever executes it later is told.
+            crate::origins::note_host_write(&writes, session, &path, by);
+            Ok(done)
+        })
+        .await;
         deed.over(&done.as_ref().map(drop).map_err(|fault| fault.message.clone()));
         self.used();
         Ok((done?, diff))

@@ -1,6 +1,6 @@
 //! What clients ask of the gate: what the policy says, which acts wait, and the answer of a human.
 
-use super::facts::{Asked, Text};
+use super::facts::{Asked, Place, Text};
 use super::{Gate, Holding};
 use crate::connection::while_asked;
 use crate::serve::Server;
@@ -31,7 +31,11 @@ impl Server {
     pub(crate) async fn policy_may(&self, params: &MayParams, actor: &Actor) -> Result<MayAnswer, Fault> {
         let registry = &self.registry;
         let mut place = match &params.session {
-            Some(session) => registry.find_for(session, actor, Right::Observe)?.place_of_acts(),
+            Some(session) => {
+                let session = registry.find_for(session, actor, Right::Observe)?;
+                let past = session.past_for(actor, Vec::new()).await;
+                Place { past: Some(past), ..session.place_of_acts() }
+            }
             None => registry.place_of_start(params.cwd.as_deref()),
         };
         if let Some(cwd) = &params.cwd {
@@ -69,6 +73,7 @@ impl Server {
             risks: facts.seen.risks.iter().map(|risk| risk.word().to_owned()).collect(),
             writes: all(&facts.seen.writes),
             deletes: all(&facts.seen.deletes),
+            shapers: found.shapers.clone(),
         })
     }
 

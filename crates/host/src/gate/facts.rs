@@ -2,19 +2,21 @@
 
 use super::live::{Live, real};
 use super::{Act, Gate, Holding, syntax};
+use crate::origins::{Background, Wanted, shapers_of};
 use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{
     Action, Facts, Line, Outcome, Places, Principal, Request, Resource, Seen, Surroundings, Verdict, look,
     look_at_write,
 };
-use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
+use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName, Shaper};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
 use holdfast_wire::{Code, Fault};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A file system that does not answer within this time does not hold anybody up.
@@ -32,7 +34,7 @@ const ENTRIES_MAX: usize = 2_000;
 const UNKNOWN_HASH: Hash = Hash([0; 32]);
 
 /// What belongs to Holdfast below its state directory, which may have other things in it.
-const OWN_STATE: [&str; 13] = [
+const OWN_STATE: [&str; 14] = [
     "sessions",
     "hooks",
     "runs",
@@ -46,6 +48,7 @@ const OWN_STATE: [&str; 13] = [
     "host.log",
     "approvals",
     "journal",
+    "writes",
 ];
 const OWN_CONFIG: [&str; 2] = ["config.toml", super::POLICY_DIR];
 
@@ -63,6 +66,8 @@ pub(crate) struct Place {
     pub humans: u32,
     /// Its shell, where that is an integrated one.
     pub shell: Option<Kind>,
+    /// What is known of who shaped it; none: nobody looks for that.
+    pub past: Option<Arc<Background>>,
 }
 
 /// What would be done.
@@ -128,6 +133,8 @@ pub(crate) struct Found {
     pub request: Request,
     /// What an approval of it would be about.
     pub hash: Hash,
+    /// Who else shaped it, and by what.
+    pub shapers: Vec<Shaper>,
 }
 
 impl Gate {
@@ -136,12 +143,16 @@ impl Gate {
         let Asked { by, is_human, action, text, place, signal, intent } = asked;
         let own = self.own_paths();
         let (text_there, there, kind) = (text.clone(), place.clone(), action.word());
-        let work = move || Ok(look_there(&text_there, &there, &own, kind));
+        let (who, is_person) = (by.clone(), *is_human);
+        let work = move || Ok(look_there(&text_there, &there, &own, kind, (&who, is_person)));
         let looked = tokio::time::timeout(LOOK_MAX, crate::off_thread(work)).await;
-        let (seen, hash) = match looked {
+        let (seen, hash, shapers) = match looked {
             Ok(Ok(looked)) => looked,
-            Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH),
+            Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH, Vec::new()),
         };
+        // What a human approved once for this actor is not asked about again: a hand-over is one question.
+        let approved_ms = self.held.borrow().shaped_until(by.id, place.session.as_ref().map(|(id, _)| *id));
+        let open = || shapers.iter().filter(|shaper| shaper.at_ms > approved_ms);
         let class = class_of(by, *is_human);
         let resource = match &place.session {
             Some((id, name)) => Resource { id: id.to_string(), name: name.to_string() },
@@ -160,9 +171,11 @@ impl Gate {
             intent: intent.clone(),
             signal: *signal,
             program: None,
+            shapers: open().filter_map(|shaper| Some(shaper.actor.as_ref()?.handle.to_string())).collect(),
+            shaped: open().map(|shaper| format!("{} {}", shaper.by.word(), shaper.name)).collect(),
         };
         let principal = Principal { handle: by.handle.to_string(), class: class.into() };
-        Found { request: Request { principal, action: *action, resource, facts }, hash }
+        Found { request: Request { principal, action: *action, resource, facts }, hash, shapers }
     }
 
     /// The same without links.
@@ -179,12 +192,20 @@ impl Gate {
     /// What the policy says of an act; none where nothing is judged. Nothing is held yet.
     pub async fn consider(&self, asked: Asked) -> Option<Considered> {
         if self.is_off() {
-            return None;
+            return self.unjudged(asked).await;
         }
         let found = self.facts(&asked).await;
         let verdict = self.judge(&found.request)?;
         let verdict = self.or_unreadable(verdict, &asked, &found).await;
         Some(Considered { asked, found, verdict })
+    }
+
+    /// Where nothing is judged: who shaped it goes on record all the same.
+    async fn unjudged(&self, asked: Asked) -> Option<Considered> {
+        asked.place.past.as_ref()?;
+        let found = self.facts(&asked).await;
+        let verdict = Verdict { outcome: Outcome::Allow, rule: "off".into(), why: String::new(), rules: Vec::new() };
+        (!found.shapers.is_empty()).then_some(Considered { asked, found, verdict })
     }
 
     /// A line that a human would be asked about only because nobody can read it, not even its shell, is refused: nothing would run.
@@ -227,7 +248,14 @@ impl Gate {
     ) -> Result<(Said, Option<Holding>), Fault> {
         let Verdict { outcome, rule, why, .. } = verdict;
         match outcome {
-            Outcome::Allow => return Ok((Said::Allow(Note { rule, approval: None }), None)),
+            Outcome::Allow => {
+                // What was asked about may be what a human has just approved.
+                let is_approved = |id: &ApprovalId| {
+                    self.held.borrow().get(*id).is_some_and(|known| known.state == ApprovalState::Approved)
+                };
+                let approval = released.filter(is_approved).map(|id| id.to_string());
+                return Ok((Said::Allow(Note { rule, approval, shaped: found.shapers }), None));
+            }
             Outcome::Deny => return Ok((Said::Deny { rule, why }, None)),
             Outcome::Ask => {}
         }
@@ -238,7 +266,8 @@ impl Gate {
             let approved = held.get(id).filter(|known| known.state == ApprovalState::Approved);
             let is_known = holding.hash != UNKNOWN_HASH;
             if is_known && approved.is_some_and(|known| known.hash == holding.hash && known.rule == rule) {
-                return Ok((Said::Allow(Note { rule, approval: Some(id.to_string()) }), None));
+                let note = Note { rule, approval: Some(id.to_string()), shaped: found.shapers };
+                return Ok((Said::Allow(note), None));
             }
             // What it was asked about has changed.
             let mut again = Holding { id, again: true, ..holding };
@@ -250,7 +279,8 @@ impl Gate {
             return Ok((Said::Hold { rule, why, approval: id.to_string() }, Some(again)));
         }
         if let Some(pass) = held.pass_for(&holding, now) {
-            return Ok((Said::Allow(Note { rule, approval: Some(pass.id.to_string()) }), None));
+            let note = Note { rule, approval: Some(pass.id.to_string()), shaped: found.shapers };
+            return Ok((Said::Allow(note), None));
         }
         if let Some(open) = held.same_open(&holding) {
             return Ok((Said::Hold { rule, why, approval: open.id.to_string() }, None));
@@ -298,6 +328,7 @@ impl Gate {
             risks: seen.risks.iter().map(|risk| risk.word().to_owned()).collect(),
             writes: seen.writes.iter().cloned().collect(),
             deletes: seen.deletes.iter().cloned().collect(),
+            shapers: found.shapers.clone(),
             hash: found.hash,
             again: false,
             asked_ms: now,
@@ -379,8 +410,14 @@ impl Reals {
     }
 }
 
-/// Looks at what would be done, and at what it would be done to. Blocks.
-fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen, Hash) {
+/// Looks at what would be done, at what it would be done to, and at who shaped it. Blocks.
+fn look_there(
+    text: &Text,
+    place: &Place,
+    own: &[PathBuf],
+    kind: &str,
+    (by, is_human): (&Actor, bool),
+) -> (Seen, Hash, Vec<Shaper>) {
     let (live, mut reals) = (Live::default(), Reals::default());
     let mut shown = |path: &str| reals.of(Path::new(path)).to_string_lossy().into_owned();
     let cwd = shown(&place.cwd);
@@ -403,6 +440,16 @@ fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen,
         Text::Hidden(why) => (None, Seen::hidden(why)),
         Text::None => (None, Seen::nothing()),
     };
+    let shapers = match (&place.past, &line) {
+        (Some(past), Some(line)) => {
+            let text = text.line();
+            let mut all = shapers_of(&Wanted { by, is_human, line, text: &text, around: &around }, past);
+            // Without a session there is no beginning: most files are nobody's.
+            all.retain(|shaper| shaper.actor.is_some() || place.session.is_some());
+            all
+        }
+        (Some(_) | None, _) => Vec::new(),
+    };
     // What the line names, besides what it writes and deletes: a script that is run is part of what is approved.
     let mut files: BTreeSet<PathBuf> = seen.writes.iter().chain(&seen.deletes).map(PathBuf::from).collect();
     for command in line.iter().flat_map(|line| &line.commands) {
@@ -417,7 +464,11 @@ fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen,
     for file in files.iter().take(FILES_MAX) {
         mark(&mut sum, file);
     }
-    (seen, Hash(sum.finalize().into()))
+    for shaper in &shapers {
+        sum.update(shaper.to_string().as_bytes());
+        sum.update(shaper.at_ms.to_le_bytes());
+    }
+    (seen, Hash(sum.finalize().into()), shapers)
 }
 
 /// What a file is now.

@@ -3,7 +3,7 @@
 
 use crate::seam::ExecAct;
 use holdfast_store::{APPROVALS, lines};
-use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, TimeMs};
+use holdfast_types::{Actor, ActorId, Hash, SessionId, SessionName, Shaper, TimeMs};
 use holdfast_wire::forks::{ForkDiscardParams, ForkParams};
 use holdfast_wire::gate::{ApprovalId, ApprovalState, ApprovalView, EXPIRES_MS};
 use holdfast_wire::lives::RecoverParams;
@@ -88,6 +88,9 @@ pub(crate) struct Holding {
     pub risks: Vec<String>,
     pub writes: Vec<String>,
     pub deletes: Vec<String>,
+    /// Who else shaped it, and by what.
+    #[serde(default)]
+    pub shapers: Vec<Shaper>,
     /// What the command is and what it is about to touch, as that was when it was judged.
     pub hash: Hash,
     pub again: bool,
@@ -111,8 +114,23 @@ pub(crate) struct Holding {
 impl Holding {
     /// As clients see it.
     pub fn view(&self) -> ApprovalView {
-        let Holding { id, session, name, by, command, cwd, rule, why, risks, writes, deletes, hash, again, .. } =
-            self.clone();
+        let Holding {
+            id,
+            session,
+            name,
+            by,
+            command,
+            cwd,
+            rule,
+            why,
+            risks,
+            writes,
+            deletes,
+            shapers,
+            hash,
+            again,
+            ..
+        } = self.clone();
         ApprovalView {
             id,
             session,
@@ -126,6 +144,7 @@ impl Holding {
             risks,
             writes,
             deletes,
+            shapers,
             hash,
             again,
             asked_ms: self.asked_ms,
@@ -198,6 +217,15 @@ impl Held {
     /// Whether an act in this session waits, or is about to be done.
     pub fn concerns(&self, session: SessionId) -> bool {
         self.all.iter().any(|holding| holding.session == Some(session) && !holding.state.is_over())
+    }
+
+    /// Until when a human approved what others shaped for this actor in this session: one answer counts for the whole hand-over.
+    pub fn shaped_until(&self, by: ActorId, session: Option<SessionId>) -> TimeMs {
+        let counts = |known: &&Holding| {
+            let is_approved = matches!(known.state, ApprovalState::Approved | ApprovalState::Done);
+            is_approved && known.by.id == by && known.session == session && !known.shapers.is_empty()
+        };
+        self.all.iter().filter(counts).map(|known| known.asked_ms).max().unwrap_or(0)
     }
 
     /// The same act of the same actor that waits already.

@@ -17,6 +17,7 @@ pub(crate) use held::{Act, Held, Holding};
 pub(crate) use release::follow;
 pub(crate) use start::is_bare_shell;
 
+use crate::origins::{Spans, Writes};
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{Judge, Origin, Outcome, Policy, Problem, Request, Risk, Seen, Source, Verdict};
 use holdfast_types::{Home, TimeMs};
@@ -25,6 +26,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::Notify;
 
@@ -90,6 +92,10 @@ pub(crate) struct Gate {
     pub released: RefCell<Vec<ApprovalId>>,
     /// One of them was answered, or is over.
     pub stirred: Notify,
+    /// Which actor wrote which file.
+    pub writes: Arc<Mutex<Writes>>,
+    /// When runs of all sessions were on.
+    pub spans: RefCell<Spans>,
     judged: Cell<u64>,
     asked: Cell<u64>,
     denied: Cell<u64>,
@@ -131,6 +137,8 @@ impl Gate {
             held: RefCell::new(Held::load(&home.state)),
             released: RefCell::default(),
             stirred: Notify::new(),
+            writes: Arc::new(Mutex::new(Writes::load(&home.state))),
+            spans: RefCell::default(),
             judged: Cell::default(),
             asked: Cell::default(),
             denied: Cell::default(),

@@ -2,13 +2,15 @@
 
 use super::{Act, Asked, Place, Text};
 use crate::birth::Birth;
+use crate::origins::Background;
 use crate::registry::Registry;
 use crate::session;
 use holdfast_authority::{Refusal, Said};
 use holdfast_gate::{Action, Outcome};
-use holdfast_types::Actor;
+use holdfast_types::{Actor, SessionId};
 use holdfast_wire::Fault;
 use holdfast_wire::gate::ApprovalId;
+use std::sync::Arc;
 
 impl Registry {
     /// Where a session would start.
@@ -43,6 +45,20 @@ impl Registry {
         considered.is_none_or(|considered| considered.verdict.outcome == Outcome::Allow)
     }
 
+    /// Of a session that does not exist yet the files it executes are known, and who wrote those.
+    fn past_of_start(&self) -> Arc<Background> {
+        let gate = &self.shared.gate;
+        Arc::new(Background {
+            session: SessionId::from_random_bits(0),
+            changes: Arc::default(),
+            staged: Vec::new(),
+            since_ms: 0,
+            journal: Vec::new(),
+            spans: gate.spans.borrow().all(),
+            writes: Arc::clone(&gate.writes),
+        })
+    }
+
     fn asked_start(&self, actor: &Actor, birth: &Birth, line: Option<(&str, Option<String>)>) -> Asked {
         let text = match &line {
             Some((line, _)) => Text::Line((*line).to_owned()),
@@ -53,7 +69,7 @@ impl Registry {
             is_human: self.shared.policy_is_human(actor),
             action: Action::Start,
             text,
-            place: self.place_of_start(Some(&birth.cwd)),
+            place: Place { past: Some(self.past_of_start()), ..self.place_of_start(Some(&birth.cwd)) },
             signal: None,
             intent: line.and_then(|(_, intent)| intent),
         }

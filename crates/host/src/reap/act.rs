@@ -171,7 +171,7 @@ impl Session {
         let Some(considered) = self.gate.consider(asked).await else { return Ok(None) };
         let verdict = considered.verdict;
         match verdict.outcome {
-            Outcome::Allow => Ok(Some(Gate { rule: verdict.rule, approval: None })),
+            Outcome::Allow => Ok(Some(Gate { rule: verdict.rule, approval: None, shaped: Vec::new() })),
             Outcome::Ask | Outcome::Deny => Err(Said::Deny { rule: verdict.rule, why: verdict.why }),
         }
     }

@@ -79,7 +79,7 @@ impl Gate {
         let verdict = considered.verdict.clone();
         let (rule, why) = (verdict.rule, verdict.why);
         match verdict.outcome {
-            Outcome::Allow => return Ok((Said::Allow(Note { rule, approval: None }), None)),
+            Outcome::Allow => return Ok((Said::Allow(Note { rule, approval: None, shaped: Vec::new() }), None)),
             Outcome::Deny => return Ok((Said::Deny { rule, why }, None)),
             Outcome::Ask => {}
         }
@@ -109,7 +109,7 @@ impl Gate {
                 return Ok(match found.state {
                     ApprovalState::Open => (Said::Hold { rule, why, approval }, None),
                     ApprovalState::Approved | ApprovalState::Done => {
-                        (Said::Allow(Note { rule, approval: Some(approval) }), None)
+                        (Said::Allow(Note { rule, approval: Some(approval), shaped: Vec::new() }), None)
                     }
                     ApprovalState::Denied | ApprovalState::Expired | ApprovalState::Failed => {
                         (Said::Deny { rule, why: found.denial() }, None)

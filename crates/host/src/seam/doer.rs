@@ -90,7 +90,7 @@ impl Session {
         });
         let Ok((process, found)) = looked.await else { return Doer::nobody() };
         let mut wanted = None;
-        for Owned { id, group, actor, act } in found {
+        for Owned { id, group, actor, act, .. } in found {
             let doer = Doer { actor, act };
             if id.pid == process {
                 wanted = Some(doer.clone());

@@ -167,6 +167,7 @@ impl Session {
             intent: None,
             signal: None,
             program: Some(exec.program.clone()),
+            ..Facts::default()
         };
         let principal = Principal { handle: doer.actor.handle.to_string(), class: class.to_owned() };
         Request { principal, action: Action::Exec, resource: Resource { id, name }, facts }
@@ -174,18 +175,24 @@ impl Session {
 
     /// Everything that an approval of it is about.
     pub(super) async fn considered(&self, exec: &Exec, doer: &Doer, judged: Judged) -> Considered {
-        let hash = self.hash_of(exec, doer).await;
+        let Found { hash, shapers, .. } = self.found_of(exec, doer).await;
         let asked = self.asked_for(exec, doer, Text::Line(exec.shown()));
         let class = class_of(&doer.actor, asked.is_human);
         let request = self.request(exec, doer, class, judged.seen);
-        Considered { asked, found: Found { request, hash }, verdict: judged.verdict }
+        Considered { asked, found: Found { request, hash, shapers }, verdict: judged.verdict }
     }
 
     /// What the program is and what it is about to touch, as that is now.
     pub(super) async fn hash_of(&self, exec: &Exec, doer: &Doer) -> Hash {
+        self.found_of(exec, doer).await.hash
+    }
+
+    async fn found_of(&self, exec: &Exec, doer: &Doer) -> Found {
         let mut words = exec.command();
+        // By its path, so that who wrote it is looked for.
+        words[0].clone_from(&exec.program);
         words.push(exec.program.clone());
-        self.gate.facts(&self.asked_for(exec, doer, Text::Words(words))).await.hash
+        self.gate.facts(&self.asked_for(exec, doer, Text::Words(words))).await
     }
 
     fn asked_for(&self, exec: &Exec, doer: &Doer, text: Text) -> Asked {
@@ -194,7 +201,7 @@ impl Session {
             is_human: self.is_human(&doer.actor),
             action: Action::Exec,
             text,
-            place: Place { cwd: exec.cwd.clone(), ..self.place_of_acts() },
+            place: Place { cwd: exec.cwd.clone(), past: Some(self.files_past()), ..self.place_of_acts() },
             signal: None,
             intent: None,
         }

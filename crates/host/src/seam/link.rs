@@ -285,7 +285,7 @@ impl Session {
                 Said::Deny { rule, why: "what it is about has changed since it was asked about".into() }
             }
             Some(known) if matches!(known.state, ApprovalState::Approved | ApprovalState::Done) => {
-                Said::Allow(holdfast_authority::Gate { rule, approval: Some(approval) })
+                Said::Allow(holdfast_authority::Gate { rule, approval: Some(approval), shaped: Vec::new() })
             }
             Some(known) => Said::Deny { rule, why: known.denial() },
             None => Said::Deny { rule, why: "its approval is forgotten".into() },

@@ -12,7 +12,7 @@ use crate::shells::kept::{self, Told};
 use holdfast_abi::ring::Ring;
 use holdfast_session::{Run, ShellState, Written};
 use holdfast_types::{Actor, TimeMs};
-use holdfast_wire::env::{Changed, EnvAnswer, EnvParams, Known};
+use holdfast_wire::env::{Changed, EnvAnswer, EnvEntry, EnvParams, Known};
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
 use serde_json::Value;
@@ -20,6 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -41,6 +42,8 @@ pub(super) struct Unread {
     busy: Cell<bool>,
     /// The next of [`PAUSES`].
     step: Cell<usize>,
+    /// What is not as it was, as far as it was asked for since it changed last.
+    changes: RefCell<Option<Arc<Vec<EnvEntry>>>>,
 }
 
 impl Session {
@@ -117,16 +120,17 @@ impl Session {
         for _ in 0..STATES_MAX {
             let (dir, file, cwd) = (self.dir.clone(), written.file, written.cwd.clone());
             let taken = off_thread(move || match kept::take(&dir, file, cwd.as_deref()) {
-                Ok(Some(told)) if !told.news.is_empty() => Ok(Some(Some(told))),
+                Ok(Some(told)) if !told.news.is_empty() => Ok(Some(told)),
                 taken => {
                     kept::forget(&dir, file);
-                    taken.map(|told| told.map(|_| None))
+                    taken
                 }
             });
-            match taken.await? {
-                None => return Ok(()),
-                Some(None) => {}
-                Some(Some(told)) => self.keep_told(told, written).await?,
+            let Some(told) = taken.await? else { return Ok(()) };
+            // By what the shell was made of before the command.
+            self.note_typed_line(&told.ledger, written).await;
+            if !told.news.is_empty() {
+                self.keep_told(told, written).await?;
             }
         }
         Ok(())
@@ -143,6 +147,7 @@ impl Session {
             (Vec::new(), None)
         };
         let (dir, written) = (self.dir.clone(), written.clone());
+        self.unread.changes.replace(None);
         off_thread(move || {
             let act = wrote_before(&journal, started(&written));
             let by = changed_by(&written, run, act, told.at_ms);
@@ -153,10 +158,33 @@ impl Session {
         .await
     }
 
-    /// What its shell is made of, and who changed it; as JSON, which may be long.
-    pub(crate) async fn env(&self, params: &EnvParams) -> Result<Value, Fault> {
+    /// Waits until everything that the shell has told is kept.
+    pub(super) async fn until_kept(&self) {
         self.look();
         self.until(Some(KEPT_WAIT), || (!self.unread.busy.get()).then_some(())).await;
+    }
+
+    /// What of its shell is not as it was, and who changed it.
+    pub(super) async fn shell_changes(&self) -> Arc<Vec<EnvEntry>> {
+        if self.state.borrow().spec.shell.is_none() {
+            return Arc::default();
+        }
+        self.until_kept().await;
+        if let Some(known) = &*self.unread.changes.borrow() {
+            return Arc::clone(known);
+        }
+        let dir = self.dir.clone();
+        let read = off_thread(move || Ok(kept::load(&dir)?.entries(false))).await;
+        let all = Arc::new(read.unwrap_or_default());
+        if !self.unread.busy.get() {
+            self.unread.changes.replace(Some(Arc::clone(&all)));
+        }
+        all
+    }
+
+    /// What its shell is made of, and who changed it; as JSON, which may be long.
+    pub(crate) async fn env(&self, params: &EnvParams) -> Result<Value, Fault> {
+        self.until_kept().await;
         let (name, integration) = {
             let spec = &self.state.borrow().spec;
             (spec.name.clone(), spec.shell.is_some())

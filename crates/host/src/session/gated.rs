@@ -78,6 +78,7 @@ impl Session {
             },
             humans: humans as u32,
             shell: state.spec.shell,
+            past: None,
         }
     }
 
@@ -87,7 +88,7 @@ impl Session {
 
     /// What the policy says of an act; none where nothing is judged, or where its actor may not ask for it anyway.
     pub(crate) async fn consider(&self, ask: &Ask, asked: Asked) -> Option<Considered> {
-        if self.gate.is_off() || !self.rights(&asked.by).meets(ask.needs().1) {
+        if !self.rights(&asked.by).meets(ask.needs().1) {
             return None;
         }
         self.gate.consider(asked).await
@@ -100,7 +101,7 @@ impl Session {
             is_human: self.is_human(actor),
             action: Action::Run,
             text: Text::Line(params.command.clone()),
-            place: Place { state: "idle", ..self.place_of_acts() },
+            place: Place { state: "idle", past: Some(self.past_for(actor, Vec::new()).await), ..self.place_of_acts() },
             signal: None,
             intent: params.intent.clone(),
         };
@@ -237,7 +238,8 @@ impl Session {
             },
         };
         if !matches!(text, Text::None) {
-            let place = Place { state: "idle", ..self.place_of_acts() };
+            let past = Some(self.past_for(actor, self.staged_for(actor)).await);
+            let place = Place { state: "idle", past, ..self.place_of_acts() };
             let (is_human, action, intent) = (false, Action::Type, None);
             let by = actor.clone();
             let asked = Asked { by, is_human, action, text, place, signal: None, intent };
@@ -273,7 +275,7 @@ impl Session {
 }
 
 /// The lines that keys enter, given what stands there; and what stands there after. None: only the shell knows.
-fn entered(mut text: Option<String>, bytes: &[u8]) -> (Vec<Option<String>>, Option<String>) {
+pub(super) fn entered(mut text: Option<String>, bytes: &[u8]) -> (Vec<Option<String>>, Option<String>) {
     let mut lines = Vec::new();
     let typed = String::from_utf8_lossy(bytes).replace("\u{1b}[200~", "").replace("\u{1b}[201~", "");
     for c in typed.chars() {

@@ -27,6 +27,10 @@ const NO_DEVICE: (u32, u32) = (0, 0);
 pub(crate) struct Owned {
     pub id: ProcessId,
     pub group: u32,
+    /// Its words, for people.
+    pub command: String,
+    /// How that is known.
+    pub known: Known,
     pub actor: Actor,
     /// The act that started it, where that is known.
     pub act: Option<u64>,
@@ -65,7 +69,8 @@ impl Tree {
         let bound: HashMap<Bound, &Binding> = bindings.iter().map(|binding| (binding.of, binding)).collect();
         let owner = |node: &ProcessNode| {
             let binding = bound.get(&Bound::Process(node.id))?;
-            Some(Owned { id: node.id, group: node.group, actor: binding.actor.clone()?, act: binding.act })
+            let (actor, command) = (binding.actor.clone()?, node.argv.join(" "));
+            Some(Owned { id: node.id, group: node.group, command, known: binding.by, actor, act: binding.act })
         };
         Ok(graph.processes.iter().filter_map(owner).collect())
     }

@@ -13,6 +13,7 @@ mod env;
 mod followed;
 mod gated;
 mod graph;
+mod handover;
 mod held;
 mod lives;
 mod over;
@@ -188,6 +189,7 @@ impl Session {
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let (home, dir) = (&shared.home, shared.home.session(spec.id));
         let (kept, questions) = left(origin, &dir);
+        kept.iter().for_each(|run| shared.gate.spans.borrow_mut().ran(spec.id, run));
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, shared.policy());
         let reply_stream = crate::store::checksum(spec.secret.as_bytes());
         let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));

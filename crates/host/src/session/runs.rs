@@ -86,6 +86,7 @@ impl Session {
             let kept = saved.kept.map_err(|why| why.0);
             self.state.borrow_mut().notes.wrote(About::Runs, "what became of runs cannot be written", &kept);
         }
+        saved.changed.iter().for_each(|run| self.gate.spans.borrow_mut().ran(self.id, run));
         saved.over.iter().for_each(|run| self.tell_watchers(ended(run)));
         if saved.changed.iter().any(|run| run.state.is_over()) {
             self.hooks.stirred.notify_one();

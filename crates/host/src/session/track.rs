@@ -202,6 +202,9 @@ impl Session {
                 let holder = turn.hold().map(|hold| hold.by.handle.clone());
                 if *self.track.holder.borrow() != holder {
                     *self.track.holder.borrow_mut() = holder.clone();
+                    if let Some((by, operator)) = turn.hold().and_then(|hold| Some((hold.by.clone(), hold.operator?))) {
+                        self.tell_handover(by, operator);
+                    }
                     self.tell_watchers(What::Turn { holder });
                 }
             }

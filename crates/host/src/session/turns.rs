@@ -34,7 +34,12 @@ impl Session {
             // Nobody but the host could write into what was frozen.
             self.say_writer();
         }
-        Ok(self.turn_answer(&decided))
+        let mut answer = self.turn_answer(&decided);
+        // A client that is attached is told by a notice.
+        if answer.fence.is_some() && params.client.is_none() {
+            answer.handover = self.handover_line(actor).await;
+        }
+        Ok(answer)
     }
 
     /// A human who asks for the turn gets a program's at once, if the session waits for a human.
@@ -60,7 +65,7 @@ impl Session {
             Reply::Waiting { before } => (None, Some(before)),
             Reply::Done | Reply::Granted(_) | Reply::Revoked(_) => (None, None),
         };
-        TurnAnswer { fence, before, turn: self.turn() }
+        TurnAnswer { fence, before, turn: self.turn(), handover: None }
     }
 
     /// Takes the turn whatever its holder does, and stops the tree if that is asked.

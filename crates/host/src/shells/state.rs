@@ -50,13 +50,20 @@ const NAMES_MAX: usize = 16_384;
 
 /// Reads a state file; `hash` is applied to each kind, name and value. Nothing if it is not whole.
 pub fn parse_state(bytes: &[u8], hash: impl Fn(Category, &str, &[u8]) -> u64) -> Option<State> {
-    let rest = bytes.strip_prefix(b"holdfast 1 ")?;
+    let rest = bytes.strip_prefix(b"holdfast ")?;
+    let (version, rest) = cut(rest, b" ")?;
+    let wide = match version {
+        // Of a shell that was started by an earlier version.
+        b"1" => false,
+        b"2" => true,
+        _ => return None,
+    };
     let (shell, rest) = cut(rest, b"\n")?;
     let mut out = Collected { state: State::default(), hash: &hash };
     match shell {
-        b"bash" => bash(rest, &mut out)?,
-        b"zsh" => zsh(rest, &mut out)?,
-        b"fish" => fish(rest, &mut out)?,
+        b"bash" => bash(rest, wide, &mut out)?,
+        b"zsh" => zsh(rest, wide, &mut out)?,
+        b"fish" => fish(rest, wide, &mut out)?,
         _ => return None,
     }
     Some(out.state)
@@ -86,7 +93,11 @@ struct Collected<'a> {
 impl Collected<'_> {
     fn add(&mut self, category: Category, name: &[u8], value: &[u8]) {
         let name = String::from_utf8_lossy(name);
-        let own = name.starts_with("__holdfast") || (category == Category::Variable && VOLATILE.contains(&&*name));
+        let own = match category {
+            Category::Variable => name.starts_with("__holdfast") || VOLATILE.contains(&&*name),
+            Category::Binding => name.contains(ASK_KEY) || name.starts_with("zle -N __holdfast"),
+            _ => name.starts_with("__holdfast"),
+        };
         if own || name.is_empty() || name.len() > NAME_BYTES_MAX {
             return;
         }
@@ -99,8 +110,94 @@ impl Collected<'_> {
     }
 }
 
+impl Collected<'_> {
+    /// A variable that is not exported and changes how a line is read, or what runs around it.
+    fn add_around(&mut self, name: &[u8], value: &[u8]) {
+        // Prompts change by themselves. What counts is what they run.
+        let runs =
+            |text: &[u8]| [&b"$("[..], b"`", b"${"].iter().any(|sign| memchr::memmem::find(text, sign).is_some());
+        let is_prompt = matches!(name, b"PS0" | b"PS1" | b"PS2" | b"PS4" | b"RPS1");
+        if !is_prompt || runs(value) {
+            self.add(Category::Variable, name, value);
+        }
+    }
+
+    /// The directories of `PATH`, each a name of its own: who adds one of theirs does not answer for those of others.
+    fn add_path<'a>(&mut self, dirs: impl Iterator<Item = &'a [u8]>) {
+        for dir in dirs.take(PATH_DIRS_MAX) {
+            self.add(Category::Path, if dir.is_empty() { b"." } else { dir }, b"");
+        }
+    }
+
+    /// Traps, as shells print them: `trap -- 'body' NAME`.
+    fn add_traps(&mut self, mut text: &[u8]) {
+        while !text.is_empty() {
+            let line = &text[..logical_line(text)];
+            text = text.get(line.len() + 1..).unwrap_or_default();
+            if let Some(name) = line.rsplit(|b| *b == b' ').next().filter(|_| line.starts_with(b"trap ")) {
+                self.add(Category::Trap, name, line);
+            }
+        }
+    }
+
+    /// Programs the shell remembers: of those that lie in no directory of `PATH` somebody told it.
+    fn add_hashed(&mut self, name: &[u8], path: &[u8]) {
+        let dir = String::from_utf8_lossy(path.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default()).into_owned();
+        let is_found = |dir: &str| self.state.names.contains_key(&(Category::Path, dir.to_owned()));
+        if path.contains(&b'/') && !is_found(&dir) && !(path.starts_with(b"./") && is_found(".")) {
+            self.add(Category::Hash, name, path);
+        }
+    }
+}
+
+/// Directories of `PATH` that are told one by one.
+const PATH_DIRS_MAX: usize = 128;
+/// The key by which the host asks for the line, as line editors spell it.
+const ASK_KEY: &str = "[7133~";
+
+/// Words that end with a NUL, so many.
+fn words<'a>(rest: &mut &'a [u8], count: usize) -> Option<Vec<&'a [u8]>> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let (word, after) = cut(rest, b"\0")?;
+        all.push(word);
+        *rest = after;
+    }
+    Some(all)
+}
+
+fn number(word: &[u8]) -> Option<usize> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// What a bash of today tells besides: variables around a line, traps, keys, builtins, umask, remembered programs.
+fn bash_wide<'a>(mut rest: &'a [u8], out: &mut Collected) -> Option<&'a [u8]> {
+    let count = number(words(&mut rest, 1)?[0])?;
+    for pair in words(&mut rest, count.checked_mul(2)?)?.chunks(2) {
+        out.add_around(pair[0], pair[1]);
+    }
+    let parts = words(&mut rest, 5)?;
+    out.add_traps(parts[0]);
+    for line in parts[1].split(|b| *b == b'\n') {
+        // `"\C-xq": "command"`
+        if let Some((key, _)) = cut(line, b"\": ") {
+            out.add(Category::Binding, key.strip_prefix(b"\"").unwrap_or(key), line);
+        }
+    }
+    for line in parts[2].split(|b| *b == b'\n') {
+        out.add(Category::Builtin, line.strip_prefix(b"enable -n ").unwrap_or_default(), b"off");
+    }
+    out.add(Category::Setting, b"umask", parts[3]);
+    let count = number(parts[4])?;
+    let hashed = words(&mut rest, count.checked_mul(2)?)?;
+    for (name, path) in hashed.iter().zip(hashed.iter().skip(count)) {
+        out.add_hashed(name, path);
+    }
+    rest.strip_prefix(b"\n")
+}
+
 /// Options in two lines, aliases after their number, then `declare -xp`, `declare -F` and `declare -f`.
-fn bash(rest: &[u8], out: &mut Collected) -> Option<()> {
+fn bash(rest: &[u8], wide: bool, out: &mut Collected) -> Option<()> {
     let (set, rest) = cut(rest, b"\n")?;
     let (shopt, rest) = cut(rest, b"\n")?;
     for option in set.split(|b| *b == b':').chain(shopt.split(|b| *b == b':')) {
@@ -123,9 +220,14 @@ fn bash(rest: &[u8], out: &mut Collected) -> Option<()> {
         rest = declared.get(line.len() + 1..)?;
         // The attributes are part of the value: losing one is a change.
         let (_, named) = cut(line, b" ")?;
-        out.add(Category::Variable, named.split(|b| *b == b'=').next()?, line);
+        let name = named.split(|b| *b == b'=').next()?;
+        out.add(Category::Variable, name, line);
+        if let Some(value) = named.strip_prefix(b"PATH=\"").filter(|_| wide) {
+            out.add_path(value.strip_suffix(b"\"").unwrap_or(value).split(|b| *b == b':'));
+        }
     }
     let rest = rest.strip_prefix(b"\x01\n")?;
+    let rest = if wide { bash_wide(rest, out)? } else { rest };
     let (names, bodies) = cut(rest, b"\x01\n")?;
     let bodies = bodies.strip_suffix(b"\x01end\n")?;
     let names = names.split(|b| *b == b'\n').filter_map(|line| line.rsplit(|b| *b == b' ').next());
@@ -134,8 +236,9 @@ fn bash(rest: &[u8], out: &mut Collected) -> Option<()> {
 }
 
 /// The table of options, then sections of pairs, all ended by NUL: name of the section, number of pairs, pairs.
-fn zsh(rest: &[u8], out: &mut Collected) -> Option<()> {
+fn zsh(rest: &[u8], wide: bool, out: &mut Collected) -> Option<()> {
     let (options, rest) = cut(rest, b"\0")?;
+    let rest = if wide { zsh_wide(rest, out)? } else { rest };
     for line in options.split(|b| *b == b'\n') {
         out.add(Category::Option, line.split(|b| *b == b' ').next()?, line);
     }
@@ -145,6 +248,15 @@ fn zsh(rest: &[u8], out: &mut Collected) -> Option<()> {
             b"env" => Category::Variable,
             b"alias" | b"galias" | b"salias" => Category::Alias,
             b"function" => Category::Function,
+            b"builtin" => Category::Builtin,
+            b"around" => {
+                let count = number(words.next()?)?;
+                for _ in 0..count {
+                    let (name, value) = (words.next()?, words.next()?);
+                    out.add_around(name, value);
+                }
+                continue;
+            }
             b"end" => return words.next().is_none().then_some(()),
             _ => return None,
         };
@@ -152,17 +264,42 @@ fn zsh(rest: &[u8], out: &mut Collected) -> Option<()> {
         for _ in 0..count {
             let (name, value) = (words.next()?, words.next()?);
             out.add(category, name, value);
+            if (category, name) == (Category::Variable, &b"PATH"[..]) && wide {
+                out.add_path(value.split(|b| *b == b':'));
+            }
         }
     }
 }
 
+/// Traps, keys and widgets, and the umask of a zsh of today.
+fn zsh_wide<'a>(mut rest: &'a [u8], out: &mut Collected) -> Option<&'a [u8]> {
+    let parts = words(&mut rest, 3)?;
+    out.add_traps(parts[0]);
+    for line in parts[1].split(|b| *b == b'\n') {
+        // `bindkey "^A" widget`, `bindkey -s "^X" "text"`, `zle -N accept-line function`
+        let end = match line.strip_prefix(b"zle -N ") {
+            Some(named) => 7 + named.split(|b| *b == b' ').next()?.len(),
+            None => memchr::memmem::rfind(line, b"\" ").map_or(line.len(), |at| at + 1),
+        };
+        out.add(Category::Binding, &line[..end], line);
+    }
+    out.add(Category::Setting, b"umask", parts[2]);
+    Some(rest)
+}
+
 /// Variables and abbreviations, one line each, then functions.
-fn fish(rest: &[u8], out: &mut Collected) -> Option<()> {
+fn fish(rest: &[u8], wide: bool, out: &mut Collected) -> Option<()> {
     let (variables, rest) = cut(rest, b"\x01\n")?;
     let (abbreviations, rest) = cut(rest, b"\x01\n")?;
+    let rest = if wide { fish_wide(rest, out)? } else { rest };
     let bodies = rest.strip_suffix(b"\x01end\n")?;
     for line in variables.split(|b| *b == b'\n') {
         out.add(Category::Variable, line.split(|b| *b == b' ').next()?, line);
+        if let Some(dirs) = line.strip_prefix(b"PATH ").filter(|_| wide) {
+            let dirs = dirs.split(|b| *b == b' ').map(|dir| dir.trim_ascii());
+            let plain = dirs.map(|dir| dir.strip_prefix(b"'").and_then(|dir| dir.strip_suffix(b"'")).unwrap_or(dir));
+            out.add_path(plain.filter(|dir| !dir.is_empty()));
+        }
     }
     for line in abbreviations.split(|b| *b == b'\n') {
         // `abbr -a -- name expansion`
@@ -177,6 +314,23 @@ fn fish(rest: &[u8], out: &mut Collected) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// Variables around a line, keys and the umask of a fish of today.
+fn fish_wide<'a>(rest: &'a [u8], out: &mut Collected) -> Option<&'a [u8]> {
+    let (around, rest) = cut(rest, b"\x01\n")?;
+    let (keys, rest) = cut(rest, b"\x01\n")?;
+    let (umask, rest) = cut(rest, b"\x01\n")?;
+    for line in around.split(|b| *b == b'\n').map(|line| line.trim_ascii()) {
+        out.add_around(line.split(|b| *b == b' ').next()?, line);
+    }
+    for line in keys.split(|b| *b == b'\n') {
+        // `bind -M insert \cg 'command'`
+        let mut key = line.split(|b| *b == b' ').skip(1).skip_while(|word| word.starts_with(b"-"));
+        out.add(Category::Binding, key.next().unwrap_or_default(), line);
+    }
+    out.add(Category::Setting, b"umask", umask);
+    Some(rest)
 }
 
 /// How functions of fish itself are listed.

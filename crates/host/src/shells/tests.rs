@@ -321,7 +321,7 @@ fn the_directory_is_told_at_each_prompt() {
 
 #[test]
 fn what_a_command_changed_is_told_by_name() {
-    use Category::{Alias, Function, Option, Variable};
+    use Category::{Alias, Binding, Builtin, Function, Hash, Option, Path, Setting, Trap, Variable};
     let cases = [
         (Bash, "export NEW='a\nb'", vec![(Variable, "NEW", true)]),
         (Bash, "NEW=c", vec![(Variable, "NEW", true)]),
@@ -334,6 +334,22 @@ fn what_a_command_changed_is_told_by_name() {
             vec![(Alias, "x", false), (Function, "g", false), (Option, "dotglob", true), (Option, "noglob", true)],
         ),
         (Bash, "cd /; true", vec![]),
+        (
+            Bash,
+            "trap 'a
+b' DEBUG; trap : USR1",
+            vec![(Trap, "DEBUG", true), (Trap, "SIGUSR1", true)],
+        ),
+        (
+            Bash,
+            "trap - DEBUG USR1; umask 077",
+            vec![(Trap, "DEBUG", false), (Trap, "SIGUSR1", false), (Setting, "umask", true)],
+        ),
+        (Bash, "ls >/dev/null; hash -p /no/such/ls ls", vec![(Hash, "ls", true)]),
+        (Bash, "enable -n echo; bind -x '\"\\C-xq\": true'", vec![(Binding, "\\C-xq", true), (Builtin, "echo", true)]),
+        (Bash, "PS1='> '", vec![]),
+        (Bash, "PS1='$(true)> '; PROMPT_COMMAND=:", vec![(Variable, "PROMPT_COMMAND", true), (Variable, "PS1", true)]),
+        (Bash, "PATH=$PATH:/no/such", vec![(Variable, "PATH", true), (Path, "/no/such", true), (Hash, "ls", false)]),
         (Zsh, "export NEW='a\nb'", vec![(Variable, "NEW", true)]),
         (
             Zsh,
@@ -343,11 +359,20 @@ fn what_a_command_changed_is_told_by_name() {
         (Zsh, "f() { echo 1; }", vec![(Function, "f", true)]),
         (Zsh, "f() { echo 2; }; setopt extended_glob", vec![(Function, "f", true), (Option, "extendedglob", true)]),
         (Zsh, "cd /; true", vec![]),
+        (Zsh, "trap : DEBUG; umask 077", vec![(Trap, "DEBUG", true), (Setting, "umask", true)]),
+        (Zsh, "bindkey -s '^Xq' text", vec![(Binding, "bindkey -s \"^Xq\"", true)]),
+        (
+            Zsh,
+            "path+=(/no/such); disable echo",
+            vec![(Variable, "PATH", true), (Path, "/no/such", true), (Builtin, "echo", true)],
+        ),
         (Fish, "set -gx NEW 'a\nb'", vec![(Variable, "NEW", true)]),
         (Fish, "set -e NEW; abbr -a x 'y z'", vec![(Variable, "NEW", false), (Alias, "x", true)]),
         (Fish, "function f; echo 1; end", vec![(Function, "f", true)]),
         (Fish, "function f; echo 2; end", vec![(Function, "f", true)]),
         (Fish, "cd /; true", vec![]),
+        (Fish, "umask 077; bind \\cg true", vec![(Binding, "\\cg", true), (Setting, "umask", true)]),
+        (Fish, "set -gx PATH $PATH /no/such", vec![(Variable, "PATH", true), (Path, "/no/such", true)]),
     ];
     for kind in ALL {
         let mut live = Live::start(kind, &Setting::default());

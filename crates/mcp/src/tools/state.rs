@@ -45,12 +45,16 @@ pub struct StateOut {
     /// What was changed in its shell, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     environment: Option<Vec<ChangedOut>>,
+    /// With `environment`: what others changed since you wrote there last, in a line; files that will be executed, text at the
+    /// prompt and processes in the background too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handover: Option<String>,
 }
 
 /// A name of the shell that was changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ChangedOut {
-    /// `variable`, `alias`, `function` or `option`.
+    /// `variable`, `alias`, `function`, `option`, `path`, `trap`, `binding`, `builtin`, `hash` or `setting`.
     kind: String,
     /// The name.
     name: String,
@@ -87,6 +91,9 @@ impl Shown for StateOut {
         if let Some(turn) = &self.turn {
             text.push_str(&format!("\n{turn} has the turn"));
         }
+        if let Some(handover) = &self.handover {
+            text.push_str(&format!("\nsince you wrote last, changed by {handover}"));
+        }
         for changed in self.environment.iter().flatten() {
             let (word, by) = (if changed.gone { "removed" } else { "changed" }, changed.by.as_deref().unwrap_or("?"));
             text.push_str(&format!("\n{word} {} {} by {by}", changed.kind, changed.name));
@@ -122,6 +129,10 @@ impl Operate for State {
             }
             false => None,
         };
+        let handover = match input.environment {
+            true => Some(desk.ask::<op::Handover>(SessionParams { session: session.id.to_string() }).await?.summary),
+            false => None,
+        };
         Ok(StateOut {
             session: session.name.to_string(),
             doing: Doing::from(&state),
@@ -129,6 +140,7 @@ impl Operate for State {
             turn: holder(&session.turn),
             head: state.at,
             environment,
+            handover: handover.filter(|summary| !summary.is_empty()),
         })
     }
 }

@@ -29,7 +29,7 @@ SAFE = frozenset(
         "flow.get", "flow.list", "fork.diff", "grant.list", "graph.get", "graph.ports", "graph.watch", "host.metrics",
         "host.status", "invite.list", "page.get", "policy.get", "policy.may",
         "question.get", "question.list", "relay.list", "run.cancel", "run.get", "run.list", "run.output",
-        "session.cost", "session.env", "session.get", "session.journal", "session.list", "session.paint",
+        "session.cost", "session.env", "session.get", "session.handover", "session.journal", "session.list", "session.paint",
         "session.read", "session.resize", "session.screen", "session.state", "session.wait", "session.watch",
         "token.list", "turn.get", "turn.request", "turn.take",
     }

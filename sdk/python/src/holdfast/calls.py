@@ -503,6 +503,13 @@ class AsyncCalls:
         found, _ = await self._ask("session.get", params, b"", SessionView)
         return found
 
+    async def session_handover(self, *, session: str) -> HandoverAnswer:
+        """Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."""
+        params = _given({"session": session})
+        found: HandoverAnswer
+        found, _ = await self._ask("session.handover", params, b"", HandoverAnswer)
+        return found
+
     async def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """Read the session's journal, line by line as written."""
         params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
@@ -1187,6 +1194,13 @@ class Calls:
         params = _given({"session": session})
         found: SessionView
         found, _ = self._ask("session.get", params, b"", SessionView)
+        return found
+
+    def session_handover(self, *, session: str) -> HandoverAnswer:
+        """Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."""
+        params = _given({"session": session})
+        found: HandoverAnswer
+        found, _ = self._ask("session.handover", params, b"", HandoverAnswer)
         return found
 
     def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:

@@ -138,6 +138,8 @@ class ApprovalView(Model):
     """Its session; none where the act would start one."""
     name: SessionName | None = None
     """That session's name."""
+    shapers: list[Shaper] = Field(default_factory=list)
+    """Who else shaped what it would run, and by what."""
     answered_by: Actor | None = None
     """Who answered."""
     answered_ms: int | None = None
@@ -346,8 +348,8 @@ class BranchChange(Model):
     """Bytes of the new content."""
 
 
-Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
-"""What kind of thing a name stands for. `variable`: An exported variable; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one."""
+Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd", "path", "trap", "binding", "builtin", "hash", "setting"]
+"""What kind of thing a name stands for. `variable`: An exported variable, and those that shape a shell without being exported: `PS1`, `PROMPT_COMMAND`, `IFS`, `CDPATH`; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one; `path`: A directory in `PATH`; `trap`: A trap; `binding`: A key of the line editor that runs a command or types a text; `builtin`: A builtin that is switched off; `hash`: A name under which the shell remembers a program that is in no directory of `PATH` (`hash -p`); `setting`: A limit: `umask`."""
 
 
 class Cause(Model):
@@ -360,6 +362,24 @@ class Cause(Model):
 
 Challenge: TypeAlias = str
 """What a host asks a connection to sign."""
+
+
+class Change(Model):
+    """One change."""
+    by: Channel | str
+    """By what."""
+    name: str
+    """Its name, or path."""
+    known: str
+    """How that is known: `run`, `time`, `cgroup`, `lineage`, `log`, `kernel`, `written` or `unknown`."""
+    at_ms: int
+    """When."""
+    actor: Actor | None = None
+    """Who; none: it cannot be known."""
+    act: int | None = None
+    """By which act of the session's journal, where that is known and the session is this one."""
+    gone: bool = False
+    """It was there before, and is no more."""
 
 
 class Changed(Model):
@@ -376,6 +396,10 @@ class Changed(Model):
     """That run's key."""
     actor: Actor | None = None
     """Who."""
+
+
+Channel: TypeAlias = Literal["alias", "function", "variable", "path", "trap", "binding", "builtin", "hash", "setting", "file", "line", "job", "directory", "option"]
+"""By what somebody shapes what another actor runs. `alias`: An alias, or an abbreviation of fish; `function`: A function of the shell; `variable`: A variable: `LD_PRELOAD`, `GIT_SSH_COMMAND`, `PROMPT_COMMAND`, or one that the line uses; `path`: A directory in `PATH` that has a program of that name; `trap`: A trap: `DEBUG`, `ERR`; `binding`: A key of the line editor; `builtin`: A builtin that was switched off or on; `hash`: A program that the shell remembers under another path (`hash -p`); `setting`: A limit of the shell's: its umask; `file`: A file that is executed: a script, a Makefile, a module, a git hook, an rc file; `line`: Text that stood at the prompt already; `job`: A process that goes on in the background; `directory`: The working directory; `option`: An option of the shell."""
 
 
 class CheckAnswer(Model):
@@ -1426,6 +1450,26 @@ Handle: TypeAlias = str
 """A class and a name: `human:ann`, `agent:claude`."""
 
 
+class HandoverAnswer(Model):
+    """What others changed since the caller wrote last, or since the session started."""
+    session: SessionId
+    """Which session."""
+    name: SessionName
+    """Its name."""
+    since_ms: int
+    """When that was, or when the session started."""
+    from_: list[Handle] = Field(..., alias="from")
+    """Who else wrote since."""
+    changed: list[Change]
+    """What they changed, and what goes on: the shell's names, the directory, files that will be executed, text at the prompt, processes in the background."""
+    summary: str
+    """All of it in a line; empty: nothing changed."""
+    since_act: int | None = None
+    """The caller's last act there; none: it never wrote."""
+    missing: list[str] = Field(default_factory=list)
+    """What could not be looked at, or is not told."""
+
+
 Hash: TypeAlias = str
 """The BLAKE3 hash of a journal record, or of a question as it was read."""
 
@@ -1786,6 +1830,8 @@ class MayAnswer(Model):
     """Paths it would write; `?` stands for what is not known."""
     deletes: list[str]
     """Paths it would delete; likewise."""
+    shapers: list[Shaper] = Field(default_factory=list)
+    """Who else shaped what it would run, and by what."""
 
 
 class MayParams(Model):
@@ -1950,7 +1996,7 @@ Rights: TypeAlias = str
 
 class Notice(Model):
     """News for operators."""
-    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "held", "rights"] | str
+    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "held", "handover", "rights"] | str
     """Which: the other fields follow from it."""
     holder: Handle | None = None
     """Who."""
@@ -1963,7 +2009,7 @@ class Notice(Model):
     question: str | None = None
     """The question's id."""
     text: str | None = None
-    """What; of a long question the beginning."""
+    """What; of a long question the beginning. / What they changed, in a line."""
     options: list[str] | None = None
     """What can be answered; none: any text."""
     approval: str | None = None
@@ -1972,6 +2018,8 @@ class Notice(Model):
     """What; of a long command the beginning."""
     why: str | None = None
     """What the policy asks."""
+    to: Handle | None = None
+    """Who took it."""
     rights: Rights | None = None
     """What it may do."""
 
@@ -2897,6 +2945,22 @@ class SessionView(Model):
     """Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it."""
 
 
+class Shaper(Model):
+    """One thing that shapes what is run, and who made it so."""
+    by: Channel | str
+    """By what."""
+    name: str
+    """Its name, or path."""
+    known: str
+    """How that is known: `run`, `time`, `cgroup`, `lineage`, `log`, `kernel`, `written` or `unknown`."""
+    at_ms: int
+    """When."""
+    actor: Actor | None = None
+    """Who; none: it cannot be known."""
+    act: int | None = None
+    """By which act of the session's journal, where that is known and the session is this one."""
+
+
 class SignalParams(Model):
     """Sends a signal."""
     session: str
@@ -3049,6 +3113,8 @@ class TurnAnswer(Model):
     """The caller has the turn, under this fence."""
     before: int | None = None
     """The caller waits behind so many."""
+    handover: str | None = None
+    """What others changed since the caller wrote last, in a line; `session.handover` tells all of it."""
 
 
 class TurnParams(Model):
