@@ -10,6 +10,7 @@ mod bot;
 mod canvas;
 mod checkpoint;
 mod completions;
+mod contract;
 mod cost;
 #[cfg(target_os = "linux")]
 mod doctor;
@@ -43,6 +44,7 @@ mod policy;
 mod prove;
 mod qr;
 mod questions;
+mod record;
 mod recover;
 #[cfg(target_os = "linux")]
 mod relay;
@@ -56,6 +58,7 @@ mod state;
 mod stderr;
 mod steer;
 mod token;
+mod trace;
 mod turn;
 mod ui;
 #[cfg(target_os = "linux")]
@@ -115,6 +118,8 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Run(args)) => run::run(&here()?, &args),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
+        Some(Command::Trace(args)) => trace::trace(&here()?, &args),
+        Some(Command::Record(args)) => record::record(&here()?, &args),
         Some(Command::Env(args)) => env::env(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),
         Some(Command::Ask(args)) => questions::ask(&here()?, &args),

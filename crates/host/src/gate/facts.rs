@@ -5,10 +5,11 @@ use super::{Act, Gate, Holding, syntax};
 use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{
-    Action, Facts, Line, Outcome, Places, Principal, Request, Resource, Seen, Surroundings, Verdict, look,
+    Action, Facts, Line, Outcome, Places, Principal, Promised, Request, Resource, Seen, Surroundings, Verdict, look,
     look_at_write,
 };
 use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName};
+use holdfast_wire::contracts::Contract;
 use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
 use holdfast_wire::{Code, Fault};
 use sha2::{Digest, Sha256};
@@ -32,7 +33,7 @@ const ENTRIES_MAX: usize = 2_000;
 const UNKNOWN_HASH: Hash = Hash([0; 32]);
 
 /// What belongs to Holdfast below its state directory, which may have other things in it.
-const OWN_STATE: [&str; 13] = [
+const OWN_STATE: [&str; 14] = [
     "sessions",
     "hooks",
     "runs",
@@ -46,6 +47,7 @@ const OWN_STATE: [&str; 13] = [
     "host.log",
     "approvals",
     "journal",
+    "records",
 ];
 const OWN_CONFIG: [&str; 2] = ["config.toml", super::POLICY_DIR];
 
@@ -112,6 +114,8 @@ pub(crate) struct Asked {
     pub place: Place,
     pub signal: Option<u8>,
     pub intent: Option<String>,
+    /// What it promises.
+    pub contract: Option<Box<Contract>>,
 }
 
 /// An act, and what the policy says of it.
@@ -133,14 +137,15 @@ pub(crate) struct Found {
 impl Gate {
     /// Collects what is known of an act.
     pub async fn facts(&self, asked: &Asked) -> Found {
-        let Asked { by, is_human, action, text, place, signal, intent } = asked;
+        let Asked { by, is_human, action, text, place, signal, intent, contract } = asked;
         let own = self.own_paths();
         let (text_there, there, kind) = (text.clone(), place.clone(), action.word());
-        let work = move || Ok(look_there(&text_there, &there, &own, kind));
+        let promised = contract.clone();
+        let work = move || Ok(look_there(&text_there, &there, &own, kind, promised.as_deref()));
         let looked = tokio::time::timeout(LOOK_MAX, crate::off_thread(work)).await;
-        let (seen, hash) = match looked {
+        let (seen, hash, contract) = match looked {
             Ok(Ok(looked)) => looked,
-            Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH),
+            Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH, None),
         };
         let class = class_of(by, *is_human);
         let resource = match &place.session {
@@ -160,8 +165,11 @@ impl Gate {
             intent: intent.clone(),
             signal: *signal,
             program: None,
+            contract,
+            record: self.records.borrow().standing(by.id, Some(&crate::contracts::action_of(&text.line()))),
         };
-        let principal = Principal { handle: by.handle.to_string(), class: class.into() };
+        let record = self.records.borrow().standing(by.id, None);
+        let principal = Principal { handle: by.handle.to_string(), class: class.into(), record };
         Found { request: Request { principal, action: *action, resource, facts }, hash }
     }
 
@@ -379,8 +387,15 @@ impl Reals {
     }
 }
 
-/// Looks at what would be done, and at what it would be done to. Blocks.
-fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen, Hash) {
+/// Looks at what would be done, and at what it would be done to. What a contract says that it may change counts as what it would
+/// write. Blocks.
+fn look_there(
+    text: &Text,
+    place: &Place,
+    own: &[PathBuf],
+    kind: &str,
+    contract: Option<&Contract>,
+) -> (Seen, Hash, Option<Promised>) {
     let (live, mut reals) = (Live::default(), Reals::default());
     let mut shown = |path: &str| reals.of(Path::new(path)).to_string_lossy().into_owned();
     let cwd = shown(&place.cwd);
@@ -388,7 +403,7 @@ fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen,
     let start = place.start.as_ref().map(|start| shown(start));
     let own = reals.of_own(own);
     let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
-    let (line, seen) = match text {
+    let (line, mut seen) = match text {
         Text::Line(line) => {
             let line = if place.shell == Some(Kind::Fish) { Line::read_fish(line) } else { Line::read(line) };
             let seen = look(&line, &around, &live);
@@ -403,6 +418,11 @@ fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen,
         Text::Hidden(why) => (None, Seen::hidden(why)),
         Text::None => (None, Seen::nothing()),
     };
+    let promised = contract.map(|contract| crate::contracts::promised(contract, &cwd));
+    for pattern in promised.iter().flat_map(|promised| &promised.may_change) {
+        let wide = look_at_write(crate::contracts::beginning_of(pattern), &around);
+        seen.risks.extend(wide.risks);
+    }
     // What the line names, besides what it writes and deletes: a script that is run is part of what is approved.
     let mut files: BTreeSet<PathBuf> = seen.writes.iter().chain(&seen.deletes).map(PathBuf::from).collect();
     for command in line.iter().flat_map(|line| &line.commands) {
@@ -410,14 +430,15 @@ fn look_there(text: &Text, place: &Place, own: &[PathBuf], kind: &str) -> (Seen,
         files.extend(words.map(|word| Path::new(&cwd).join(word)).filter(|path| path.is_file()));
     }
     let mut sum = Sha256::new();
-    for part in [kind, &text.shown(), &cwd] {
+    let said = contract.and_then(|contract| serde_json::to_string(contract).ok());
+    for part in [kind, &text.shown(), &cwd].into_iter().chain(said.as_deref()) {
         sum.update((part.len() as u64).to_le_bytes());
         sum.update(part.as_bytes());
     }
     for file in files.iter().take(FILES_MAX) {
         mark(&mut sum, file);
     }
-    (seen, Hash(sum.finalize().into()))
+    (seen, Hash(sum.finalize().into()), promised)
 }
 
 /// What a file is now.

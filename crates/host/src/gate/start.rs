@@ -8,7 +8,15 @@ use holdfast_authority::{Refusal, Said};
 use holdfast_gate::{Action, Outcome};
 use holdfast_types::Actor;
 use holdfast_wire::Fault;
+use holdfast_wire::contracts::Contract;
 use holdfast_wire::gate::ApprovalId;
+
+/// What the shell of a new session is to execute, and what is said of it.
+pub(crate) struct Line<'a> {
+    pub text: &'a str,
+    pub intent: Option<String>,
+    pub contract: Option<Box<Contract>>,
+}
 
 impl Registry {
     /// Where a session would start.
@@ -23,7 +31,7 @@ impl Registry {
         actor: &Actor,
         birth: &Birth,
         act: Act,
-        line: Option<(&str, Option<String>)>,
+        line: Option<Line<'_>>,
         released: Option<ApprovalId>,
     ) -> Result<(), Fault> {
         let gate = &self.shared.gate;
@@ -43,9 +51,9 @@ impl Registry {
         considered.is_none_or(|considered| considered.verdict.outcome == Outcome::Allow)
     }
 
-    fn asked_start(&self, actor: &Actor, birth: &Birth, line: Option<(&str, Option<String>)>) -> Asked {
+    fn asked_start(&self, actor: &Actor, birth: &Birth, line: Option<Line<'_>>) -> Asked {
         let text = match &line {
-            Some((line, _)) => Text::Line((*line).to_owned()),
+            Some(line) => Text::Line(line.text.to_owned()),
             None => Text::of_start(&birth.command),
         };
         Asked {
@@ -55,7 +63,8 @@ impl Registry {
             text,
             place: self.place_of_start(Some(&birth.cwd)),
             signal: None,
-            intent: line.and_then(|(_, intent)| intent),
+            intent: line.as_ref().and_then(|line| line.intent.clone()),
+            contract: line.and_then(|line| line.contract),
         }
     }
 }

@@ -48,6 +48,13 @@ class AsyncCalls:
         found, _ = await self._ask("actor.me", params, b"", MeAnswer)
         return found
 
+    async def actor_record(self, *, handle: Handle, action: str | None = None) -> RecordView:
+        """Get an actor's track record: its runs under contracts, and how many kept them."""
+        params = _given({"handle": handle, "action": action})
+        found: RecordView
+        found, _ = await self._ask("actor.record", params, b"", RecordView)
+        return found
+
     async def actor_remove(self, *, handle: Handle) -> Nothing:
         """Remove an actor and revoke its key."""
         params = _given({"handle": handle})
@@ -440,11 +447,18 @@ class AsyncCalls:
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, contract: Contract | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "contract": contract, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
+        return found
+
+    async def run_trace(self, *, run: RunRef) -> TraceView:
+        """Get everything that is known of a run: its contract, decision, attempts, effects and outcome."""
+        params = _given({"run": run})
+        found: TraceView
+        found, _ = await self._ask("run.trace", params, b"", TraceView)
         return found
 
     async def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
@@ -718,6 +732,13 @@ class Calls:
         params = _given({})
         found: MeAnswer
         found, _ = self._ask("actor.me", params, b"", MeAnswer)
+        return found
+
+    def actor_record(self, *, handle: Handle, action: str | None = None) -> RecordView:
+        """Get an actor's track record: its runs under contracts, and how many kept them."""
+        params = _given({"handle": handle, "action": action})
+        found: RecordView
+        found, _ = self._ask("actor.record", params, b"", RecordView)
         return found
 
     def actor_remove(self, *, handle: Handle) -> Nothing:
@@ -1112,11 +1133,18 @@ class Calls:
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, contract: Contract | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "contract": contract, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
+        return found
+
+    def run_trace(self, *, run: RunRef) -> TraceView:
+        """Get everything that is known of a run: its contract, decision, attempts, effects and outcome."""
+        params = _given({"run": run})
+        found: TraceView
+        found, _ = self._ask("run.trace", params, b"", TraceView)
         return found
 
     def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
