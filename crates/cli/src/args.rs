@@ -5,6 +5,7 @@ mod authority;
 #[cfg(target_os = "linux")]
 mod bot;
 mod checkpoint;
+mod contract;
 mod distance;
 mod env;
 mod files;
@@ -33,6 +34,7 @@ pub use authority::{ActorCommand, ActorNewArgs, GiveArgs, GrantArgs, RequestArgs
 #[cfg(target_os = "linux")]
 pub use bot::{BotCommand, BotEnrolArgs, BotForgetArgs, BotInitArgs, BotRemoveArgs, BotServiceArgs};
 pub use checkpoint::{CheckpointArgs, CheckpointsCommand, RestoreArgs};
+pub use contract::{RecordArgs, TraceArgs};
 pub use distance::{AcceptArgs, DevicesCommand, InviteArgs, InvitesCommand};
 pub use env::{EnvArgs, HandoverArgs};
 pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesGetArgs, FilesLsArgs};
@@ -56,7 +58,7 @@ pub use prove::ProveArgs;
 pub use questions::{AnswerArgs, AskArgs, QuestionsArgs};
 #[cfg(target_os = "linux")]
 pub use relay::{RelayArgs, RelayCommand, RelayDirectArgs, RelayServeArgs, Store};
-pub use run::{RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
+pub use run::{ContractArgs, RunArgs, RunCommand, RunOutputArgs, RunStartArgs};
 pub use token::{TokenCommand, TokenNewArgs};
 
 use crate::journal_args::{ExportArgs, JournalArgs};
@@ -136,6 +138,10 @@ pub enum Command {
     Files(FilesCommand),
     /// Run a command in a session and exit with its status
     Run(RunArgs),
+    /// Show everything about a run: its contract, decision, attempts, effects and outcome
+    Trace(TraceArgs),
+    /// Show how an actor's runs under contracts came out
+    Record(RecordArgs),
     /// Run durable flows: steps in sessions, timers, questions and undo that survive every crash
     #[command(subcommand, arg_required_else_help = false)]
     #[cfg(target_os = "linux")]

@@ -54,6 +54,14 @@ impl Expect {
         &self.given
     }
 
+    /// The statuses it allows, where it is about those.
+    pub fn exits(&self) -> Option<&[i32]> {
+        match &self.what {
+            What::Exit(codes) => Some(codes),
+            What::Text(_) | What::NoText(_) => None,
+        }
+    }
+
     /// It is about the output.
     pub fn is_of_text(&self) -> bool {
         match self.what {

@@ -28,11 +28,11 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "move",
         ],
     ),
-    ("Commands and processes", &["run", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
+    ("Commands and processes", &["run", "trace", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
     ("Questions and approvals", &["ask", "questions", "answer", "approvals", "policy"]),
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),
-    ("Actors and rights", &["whoami", "actor", "grant", "revoke", "grants"]),
+    ("Actors and rights", &["whoami", "actor", "record", "grant", "revoke", "grants"]),
     ("Other machines", &["hosts", "invite", "invites", "accept", "devices", "relay", "connect"]),
     ("Agents and programs", &["mcp", "skill", "token", "web", "bot"]),
 ];

@@ -37,7 +37,11 @@ fn measure(name: &str, judge: &mut Judge, lines: &[&str], around: &Surroundings)
         let began = Instant::now();
         let seen = look(&Line::read(line), around, &Lexical);
         let request = Request {
-            principal: Principal { handle: "agent:bot".into(), class: "agent".into() },
+            principal: Principal {
+                handle: "agent:bot".into(),
+                class: "agent".into(),
+                record: holdfast_gate::Standing::default(),
+            },
             action: Action::Run,
             resource: Resource { id: "ses_1".into(), name: "work".into() },
             facts: Facts {

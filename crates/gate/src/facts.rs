@@ -114,6 +114,46 @@ pub struct Facts {
     pub shapers: BTreeSet<String>,
     /// By what: `alias ls`, `file /srv/x.sh`; also where nobody knows who.
     pub shaped: BTreeSet<String>,
+    /// What a run promises, where it does.
+    pub contract: Option<Promised>,
+    /// How the actor's runs of this command came out.
+    pub record: Standing,
+}
+
+/// What a run promises.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Promised {
+    /// The kinds of effects it promises something about: `files`, `ports`, `processes`, `network`.
+    pub promises: BTreeSet<String>,
+    /// Exit statuses that count as success.
+    pub exit: BTreeSet<i32>,
+    /// Files it may change: patterns, absolute and without links.
+    pub may_change: BTreeSet<String>,
+    /// Ports it may listen on.
+    pub ports: BTreeSet<u16>,
+    /// Processes it may leave behind.
+    pub processes: Option<u32>,
+    /// Where it may connect to.
+    pub network: BTreeSet<String>,
+    /// Running it twice does no more than once.
+    pub idempotent: bool,
+    /// How often it is run again.
+    pub retries: u32,
+}
+
+/// How runs under contracts came out: counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Standing {
+    /// All of them.
+    pub runs: u64,
+    /// Those that stayed within what they promised.
+    pub valid: u64,
+    /// Those that ended as expected.
+    pub succeeded: u64,
+    /// Those with effects beyond the contract.
+    pub unexpected: u64,
+    /// Those of which it is not known.
+    pub unknown: u64,
 }
 
 /// Looks at a line: what would it do there?

@@ -4,7 +4,7 @@
 //! between deny and ask: so "no rule permits it" never becomes a question. Cedar skips a rule that fails while it is evaluated,
 //! which would open what it forbids: for everybody but humans such a failure is never an allow.
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Promised, Standing};
 use crate::policy::Policy;
 use cedar_policy::{
     Authorizer, Context, Decision, Entities, Entity, EntityId, EntityTypeName, EntityUid, PolicySet, Request as Query,
@@ -65,6 +65,8 @@ pub struct Principal {
     pub handle: String,
     /// `human`, `agent`, `service` or `device`.
     pub class: String,
+    /// How its runs under contracts came out.
+    pub record: Standing,
 }
 
 impl Principal {
@@ -249,9 +251,42 @@ fn texts<'a>(all: impl Iterator<Item = &'a str>) -> Value {
     Value::new_set(all.map(text))
 }
 
+fn record(pairs: Vec<(&str, Value)>) -> Value {
+    let pairs = pairs.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Value::new_record(pairs).expect("each name is there once")
+}
+
+fn long(number: u64) -> Value {
+    Value::new_long(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+fn standing(counts: &Standing) -> Value {
+    let Standing { runs, valid, succeeded, unexpected, unknown } = *counts;
+    let all =
+        [("runs", runs), ("valid", valid), ("succeeded", succeeded), ("unexpected", unexpected), ("unknown", unknown)];
+    record(all.into_iter().map(|(name, count)| (name, long(count))).collect())
+}
+
+fn promised(contract: &Promised) -> Value {
+    let mut pairs = vec![
+        ("promises", texts(contract.promises.iter().map(String::as_str))),
+        ("exit", Value::new_set(contract.exit.iter().map(|code| Value::new_long(i64::from(*code))))),
+        ("may_change", texts(contract.may_change.iter().map(String::as_str))),
+        ("ports", Value::new_set(contract.ports.iter().map(|port| Value::new_long(i64::from(*port))))),
+        ("network", texts(contract.network.iter().map(String::as_str))),
+        ("idempotent", Value::new_bool(contract.idempotent)),
+        ("retries", Value::new_long(i64::from(contract.retries))),
+    ];
+    pairs.extend(contract.processes.map(|most| ("processes", Value::new_long(i64::from(most)))));
+    record(pairs)
+}
+
 fn entities(principal: &Principal, resource: &Resource) -> Entities {
-    let actor =
-        HashMap::from([("class".to_owned(), text(&principal.class)), ("handle".to_owned(), text(&principal.handle))]);
+    let actor = HashMap::from([
+        ("class".to_owned(), text(&principal.class)),
+        ("handle".to_owned(), text(&principal.handle)),
+        ("record".to_owned(), standing(&principal.record)),
+    ]);
     let session = HashMap::from([("id".to_owned(), text(&resource.id)), ("name".to_owned(), text(&resource.name))]);
     let all = [
         Entity::new(uid("Actor", &principal.handle), actor, HashSet::new()),
@@ -283,6 +318,8 @@ fn query(request: &Request, schema: Option<&Schema>) -> Option<Query> {
         ("hour", Value::new_long(i64::from(facts.hour))),
         ("weekday", Value::new_long(i64::from(facts.weekday))),
     ];
+    pairs.push(("record", standing(&facts.record)));
+    pairs.extend(facts.contract.as_ref().map(|contract| ("contract", promised(contract))));
     pairs.extend(facts.signal.map(|number| ("signal", Value::new_long(i64::from(number)))));
     pairs.extend(facts.program.as_deref().map(|program| ("program", text(program))));
     pairs.extend(facts.intent.as_deref().map(|intent| ("intent", text(intent))));

@@ -26,7 +26,7 @@ mod walk;
 mod word;
 mod wrappers;
 
-pub use facts::{Facts, Seen, Surroundings, look, look_at_write};
+pub use facts::{Facts, Promised, Seen, Standing, Surroundings, look, look_at_write};
 #[cfg(feature = "cedar")]
 pub use judge::{Action, Judge, OPAQUE_RULE, Outcome, Principal, Request, Resource, Verdict};
 pub use line::{Command, LINE_BYTES_MAX, Line};

@@ -1,6 +1,6 @@
 //! Policies: read, named, validated, their examples tried. What is broken does not load.
 
-use crate::facts::{Facts, Surroundings, look};
+use crate::facts::{Facts, Standing, Surroundings, look};
 use crate::judge::{Action, Principal, Request, Resource, bare};
 use crate::line::Line;
 use crate::places::Lexical;
@@ -193,7 +193,7 @@ pub(crate) fn example_surroundings() -> Surroundings {
 pub(crate) fn example(line: &str, around: &Surroundings) -> Request {
     let seen = look(&Line::read(line), around, &Lexical);
     Request {
-        principal: Principal { handle: "agent:example".into(), class: "agent".into() },
+        principal: Principal { handle: "agent:example".into(), class: "agent".into(), record: Standing::default() },
         action: Action::Run,
         resource: Resource { id: String::new(), name: "example".into() },
         facts: Facts {

@@ -18,6 +18,7 @@ mod ahead;
 mod attention;
 mod birth;
 mod connection;
+mod contracts;
 mod disk;
 mod files;
 mod flows;

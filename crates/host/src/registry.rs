@@ -208,7 +208,7 @@ impl Registry {
     }
 
     /// Starts a session with this id; its command may be a run.
-    pub async fn start_as(
+    pub(crate) async fn start_as(
         &self,
         id: SessionId,
         run: Option<OwnRun>,
@@ -293,6 +293,10 @@ impl Registry {
             let decided = session.decide(Input::Started { by: actor.clone() })?;
             tell(&session, &spec, Began::Started).map_err(cannot)?;
             if let Some(own) = run {
+                if let Some(trace) = own.trace {
+                    session.following.borrow_mut().insert(trace.run);
+                    session.contracts.keep(trace).map_err(cannot)?;
+                }
                 session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;
             }
             // Looked for each time: a tidy person may have emptied the directory.
@@ -533,6 +537,7 @@ pub(crate) async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
         session.found_over();
         session.end_runs();
+        session.take_up_contracts();
         session.shrink_ring();
         return;
     }

@@ -235,6 +235,7 @@ impl Server {
             }
             Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor).await?),
+            Call::RunTrace(params) => here(|| plain(self.run_trace(&params, &actor)?)).await,
             Call::RunList(params) => here(|| plain(self.run_list(&params, &actor)?)).await,
             Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
@@ -308,6 +309,7 @@ impl Server {
             Call::InviteList(_) => plain(self.invite_list(&actor)),
             Call::DeviceList(_) => plain(self.device_list(&actor)),
             Call::Actors(_) => plain(self.actors(&actor)),
+            Call::ActorRecord(params) => plain(self.actor_record(&params, &actor)?),
             Call::ActorRemove(params) => {
                 self.remove_actor(&params, &actor)?;
                 plain(Nothing {})

@@ -1,7 +1,7 @@
 //! The Linux picture of a session's processes: which they are ([`descendants`]), stopping them all at once
 //! ([`Freezer`]), in whose turn they were started ([`Turns`]), what they hold ([`graph`]), what
 //! they wait for ([`waiting`]), what they take up ([`residency()`]), what happens to them ([`events`]), whether sockets come and go at all ([`network`]), and where a
-//! process comes from ([`ancestry`]), and what CRIU makes of it all ([`portable`]).
+//! process comes from ([`ancestry`]), what CRIU makes of it all ([`portable`]), and what a run does to files ([`effects`]).
 //!
 //! Everything is read from the kernel anew at each call. Nothing here is remembered, so a host that was killed between
 //! freezing and thawing is replaced by any other.
@@ -10,6 +10,7 @@
 
 pub mod ancestry;
 mod cgroup;
+pub mod effects;
 pub mod events;
 mod freeze;
 pub mod graph;

@@ -57,6 +57,39 @@ impl Network {
     }
 }
 
+/// What this machine's network namespace has ever connected to and sent: connections opened, datagrams sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opens {
+    connections: u64,
+    datagrams: u64,
+}
+
+impl Opens {
+    /// Reads the kernel's counters: they only grow.
+    ///
+    /// # Errors
+    ///
+    /// There are none here.
+    pub fn read() -> io::Result<Opens> {
+        let text = std::fs::read_to_string("/proc/net/snmp")?;
+        let six = std::fs::read_to_string("/proc/net/snmp6").unwrap_or_default();
+        opens(&text, &six)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "the kernel counts no connections here"))
+    }
+}
+
+fn opens(text: &str, six: &str) -> Option<Opens> {
+    let field = |kind: &str, name: &str| -> Option<u64> {
+        let mut lines = text.lines().filter(|line| line.starts_with(kind));
+        let (names, values) = (lines.next()?, lines.next()?);
+        let at = names.split_ascii_whitespace().position(|word| word == name)?;
+        values.split_ascii_whitespace().nth(at)?.parse().ok()
+    };
+    let sent = six.lines().filter_map(|line| line.strip_prefix("Udp6OutDatagrams"));
+    let sent: u64 = sent.filter_map(|count| count.trim().parse::<u64>().ok()).sum();
+    Some(Opens { connections: field("Tcp:", "ActiveOpens")?, datagrams: field("Udp:", "OutDatagrams")? + sent })
+}
+
 /// A number that is another one when other ports are open.
 ///
 /// # Errors
@@ -110,6 +143,17 @@ mod tests {
         let mut none = Vec::new();
         read_counts(b"TCP:\nTcp:\nTcp: 1 2\n\xff\xfe", &mut none);
         assert_eq!(none, [0u64; 0]);
+    }
+
+    #[test]
+    fn what_was_ever_opened_is_read_by_name() {
+        let text = "Ip: A B\nIp: 1 2\nTcp: RtoMin ActiveOpens\nTcp: 200 7\nUdp: InDatagrams OutDatagrams\nUdp: 1 4\n";
+        assert_eq!(opens(text, "Udp6OutDatagrams  \t3\n"), Some(Opens { connections: 7, datagrams: 7 }));
+        assert_eq!(opens("Tcp: ActiveOpens\n", ""), None);
+        let before = Opens::read().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        drop(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+        assert_ne!(Opens::read().unwrap(), before);
     }
 
     #[test]

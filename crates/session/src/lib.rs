@@ -18,6 +18,7 @@
 
 mod attach;
 mod clients;
+mod contract;
 mod core;
 mod decide;
 mod deeds;
@@ -32,6 +33,7 @@ mod typing;
 
 pub use attach::{Arrival, Resumption, Updated};
 pub use clients::{Client, Clients};
+pub use contract::{is_path_like, outcome};
 pub use core::{Connected, Core, Now, Origin, Timers};
 pub use decide::{Decided, Undecided};
 pub use enter::{Came, Entering, Next, NotEntered, SavedRuns, TakeUp};

@@ -5,6 +5,8 @@
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `moved`, `carried`, `arriving/*/parcel`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
+//! | [lines]: a line of JSON for each change | `runs`, `contracts`, `records`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
 //! | [a count and two ends](stderr) | `stderr` | nothing: what is missing was not written |
@@ -65,6 +67,10 @@ pub const KEYFRAME: Format = Format { kind: "keyframe", version: 2 };
 pub const HISTORY: Format = Format { kind: "history", version: 2 };
 /// A session's runs.
 pub const RUNS: Format = Format { kind: "runs", version: 2 };
+/// What a session's runs promise, and what they did.
+pub const CONTRACTS: Format = Format { kind: "contracts", version: 2 };
+/// How actors' runs under contracts came out.
+pub const RECORDS: Format = Format { kind: "records", version: 2 };
 /// A session's questions.
 pub const QUESTIONS: Format = Format { kind: "questions", version: 2 };
 /// Acts that wait for a human.

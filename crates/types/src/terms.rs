@@ -268,6 +268,7 @@ terms! {
     "run.output": Holder one(Observe), Ignores, Answer, Host, Looks;
     "run.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "run.cancel": Holder one(Run), Respects, Fixed, Host, Journal;
+    "run.trace": Holder one(Observe), Ignores, Answer, Host, Looks;
     "question.ask": Holder one(Observe), Ignores, Sessions, Host, Elsewhere;
     "question.get": Holder one(Observe), Ignores, Sessions, Host, Looks;
     "question.list": Holder one(Observe), Ignores, Sessions, Host, Looks;
@@ -304,6 +305,7 @@ terms! {
     "login.new": Known one(Grant), Ignores, Fixed, Host, Elsewhere;
     "actor.me": Proven NONE, Ignores, Fixed, Host, Looks;
     "actor.list": Known NONE, Ignores, Sessions, Host, Looks;
+    "actor.record": Known NONE, Ignores, Listed, Host, Looks;
     "actor.remove": Known one(Configure), Ignores, Sessions, Host, Journal;
     "relay.add": Known one(Configure), Ignores, Listed, Other, Elsewhere;
     "relay.direct": Known one(Configure), Ignores, Listed, Other, Elsewhere;

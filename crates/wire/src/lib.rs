@@ -6,6 +6,7 @@
 //! Pure: encodes and decodes, owns no socket and reads no clock.
 
 pub mod attention;
+pub mod contracts;
 pub mod devices;
 pub mod env;
 pub mod events;

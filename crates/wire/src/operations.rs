@@ -4,6 +4,7 @@
 //! come from it. What an operation needs and costs are its [`Terms`], which stand beside the rights in `types`.
 
 use crate::attention::*;
+use crate::contracts::*;
 use crate::devices::*;
 use crate::env::{EnvAnswer, EnvParams};
 use crate::fault::{Code, Fault};
@@ -284,6 +285,8 @@ operations! {
     RunList = "run.list" (RunListParams) -> Vec<RunView>, Route::Get("/runs");
     #[doc = "Interrupt a run."]
     RunCancel = "run.cancel" (RunCancelParams) -> RunAnswer, Route::Post("/runs/{run}/cancel");
+    #[doc = "Get everything that is known of a run: its contract, decision, attempts, effects and outcome."]
+    RunTrace = "run.trace" (TraceParams) -> TraceView, Route::Get("/runs/{run}/trace");
     #[doc = "Ask the humans of a session a question; can wait for the answer."]
     QuestionAsk = "question.ask" (QuestionAskParams) -> QuestionView, Route::Post("/questions");
     #[doc = "Get a question and its answer; can wait for it."]
@@ -350,6 +353,8 @@ operations! {
     Me = "actor.me" (Nothing) -> MeAnswer, Route::Get("/me");
     #[doc = "List the actors that the host knows."]
     Actors = "actor.list" (Nothing) -> Vec<ActorView>, Route::Get("/actors");
+    #[doc = "Get an actor's track record: its runs under contracts, and how many kept them."]
+    ActorRecord = "actor.record" (RecordParams) -> RecordView, Route::Get("/actors/{handle}/record");
     #[doc = "Remove an actor and revoke its key."]
     ActorRemove = "actor.remove" (ActorParams) -> Nothing, Route::Delete("/actors/{handle}");
     #[doc = "Wait at a relay, so that clients can reach this host through it."]

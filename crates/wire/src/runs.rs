@@ -3,6 +3,7 @@
 //! A run is entered into a session's shell at an idle prompt, or has a session of its own. Its key, where it has one, makes it
 //! happen once: the same key and command give the same run again, whatever happened to the host in between.
 
+use crate::contracts::{Contract, Outcome};
 use crate::params::{Gap, NewParams};
 use holdfast_types::{Actor, Offset, Proof, SessionId, SessionName, TimeMs};
 use schemars::JsonSchema;
@@ -241,6 +242,9 @@ pub struct RunStartParams {
     /// Why it is to be run, in a sentence: for policies, and for the human who is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
+    /// What it promises. With one its effects are measured, and held against it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contract: Option<Box<Contract>>,
     /// How to detect its end if the shell does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detect: Option<Detect>,
@@ -346,6 +350,12 @@ pub struct RunView {
     /// It is its session's own command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_session: bool,
+    /// How it came out against its contract, once it is over; `run.trace` has the effects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Box<Outcome>>,
+    /// Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
 }
 
 /// A run, and what it printed.

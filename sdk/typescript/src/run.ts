@@ -3,7 +3,7 @@
 import type { CallOptions, Client } from "./client.js";
 import { HoldfastError } from "./errors.js";
 import { chunks, gather, type Chunk } from "./output.js";
-import type { RunAnswer } from "./types.js";
+import type { RunAnswer, TraceView } from "./types.js";
 
 /** How long one question waits for an end; it is asked again. */
 export const WAIT_MS = 20_000;
@@ -52,6 +52,11 @@ export class Run {
   async get(options: CallOptions = {}): Promise<RunAnswer> {
     this.view = await this.client.call("run.get", { run: this.id }, options);
     return this.view;
+  }
+
+  /** Everything that is known of it: contract, decision, attempts, effects, outcome. */
+  async trace(options: CallOptions = {}): Promise<TraceView> {
+    return this.client.call("run.trace", { run: this.id }, options);
   }
 
   /** Waits for its end. A timeout stops nothing. */

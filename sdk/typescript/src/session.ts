@@ -15,6 +15,7 @@ import { orAbort, pause } from "./signals.js";
 import { Turn } from "./turn.js";
 import { Typist, type TypeOptions } from "./typist.js";
 import type {
+  Contract,
   Detect,
   GraphParams,
   NewParams,
@@ -49,6 +50,10 @@ export interface RunOptions extends CallOptions, Own {
   shared?: boolean;
   /** How to detect its end in a shell without integration. */
   detect?: Detect;
+  /** Why it is run, in a sentence: for policies, and for the human who may be asked. */
+  intent?: string;
+  /** What it promises: its effects are measured and held against it. */
+  contract?: Contract;
 }
 
 /** How long its end is waited for, and who hears of its output meanwhile. */

@@ -2719,12 +2719,45 @@ export interface RunStartParams {
   approval_wait_ms?: number;
   /** Why it is to be run, in a sentence: for policies, and for the human who is asked. */
   intent?: string | null;
+  /** What it promises. With one its effects are measured, and held against it. */
+  contract?: Contract | null;
   /** How to detect its end if the shell does not report it. */
   detect?: Detect | null;
   /** Where to post its outcome; for an existing run, what was given at its start applies. */
   on_exit?: OnExit | null;
   /** The actor's signature. */
   proof?: Proof | null;
+}
+
+/** What a run promises. */
+export interface Contract {
+  /** Why it is run, in a sentence. */
+  intent?: string | null;
+  /** What it may do. What is left out is not promised. */
+  expect?: Promise;
+  /** Running it twice does no more than running it once. */
+  idempotent?: boolean;
+  /** How often it is run again after it failed, at most 10; only where it is idempotent. */
+  retries?: number;
+  /** The pause before the first retry, in milliseconds (1000); it doubles with each. */
+  backoff_ms?: number | null;
+}
+
+/** What a run may do. */
+export interface Promise {
+  /** Exit statuses that count as success; empty: 0. */
+  exit?: number[];
+  /**
+   * Files it may create, change, delete or move: patterns relative to its directory, or absolute. `*` stands for part of a name,
+   * `**` for any directories. Empty: none.
+   */
+  may_change?: string[] | null;
+  /** Ports it may listen on. Empty: none. */
+  ports?: number[] | null;
+  /** How many processes it may leave running. */
+  processes?: number | null;
+  /** Where it may connect to beyond this machine: patterns of `ADDRESS:PORT`, such as `*:443`. Empty: nowhere. */
+  network?: string[] | null;
 }
 
 /** How to detect the end in a shell that does not report it. */
@@ -2784,6 +2817,10 @@ export interface RunAnswer {
   cwd?: string | null;
   /** It is its session's own command. */
   own_session?: boolean;
+  /** How it came out against its contract, once it is over; `run.trace` has the effects. */
+  outcome?: Outcome | null;
+  /** Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is. */
+  attempt?: number | null;
   /** It was there before, and nothing was started: the key, or the id, was used. */
   existing?: boolean;
   /** Its output as text without escape sequences; of a long one the beginning and the end. */
@@ -2806,6 +2843,37 @@ export type RunEnd =
   | "not_started"
   /** It has ended, and its status is unknown. */
   | "unknown";
+
+/** A run held against its contract. */
+export interface Outcome {
+  /** Whether its effects stayed within it. */
+  validity: Validity;
+  /** It ended with an exit status that was expected. */
+  success: boolean;
+  /** Effects beyond the contract; of many the first. */
+  unexpected?: Unexpected[];
+  /** How many there are. */
+  unexpected_count?: number;
+  /** What it promises and could not be told: `files`, `network`, … */
+  untold?: string[];
+}
+
+/** Whether effects stayed within the contract. */
+export type Validity =
+  /** They did. */
+  | "valid"
+  /** Some are beyond it. */
+  | "invalid"
+  /** None was seen beyond it, and something it promises could not be measured completely. */
+  | "unknown";
+
+/** An effect beyond the contract. */
+export interface Unexpected {
+  /** `file`, `port`, `process` or `network`. */
+  kind: string;
+  /** Which. */
+  what: string;
+}
 
 /** Which run. */
 export interface RunParams {
@@ -2886,6 +2954,10 @@ export interface RunView {
   cwd?: string | null;
   /** It is its session's own command. */
   own_session?: boolean;
+  /** How it came out against its contract, once it is over; `run.trace` has the effects. */
+  outcome?: Outcome | null;
+  /** Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is. */
+  attempt?: number | null;
 }
 
 /** Which run to interrupt. */
@@ -2896,6 +2968,152 @@ export interface RunCancelParams {
   wait_ms?: number;
   /** The actor's signature. */
   proof?: Proof | null;
+}
+
+/** Which run. */
+export interface TraceParams {
+  /** Its id, or its key. */
+  run: RunRef;
+}
+
+/** Everything that is known of a run. */
+export interface TraceView {
+  /** Identity. */
+  id: RunId;
+  /** Its session. */
+  session: SessionId;
+  /** That session's name. */
+  name: SessionName;
+  /** Its key. */
+  key?: string | null;
+  /** What was entered. */
+  command: string;
+  /** Who. */
+  actor: Actor;
+  /** The act's number in the session's journal. */
+  act?: number | null;
+  /** Where it stands. */
+  state: RunState;
+  /** Its status, where it is known. */
+  exit_code?: number | null;
+  /** How the end is known. */
+  end?: RunEnd | null;
+  /** When it was entered. */
+  started_ms: number;
+  /** When it ended, as the host noticed. */
+  ended_ms?: number | null;
+  /** How long it took so far. */
+  duration_ms: number;
+  /** Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on. */
+  from: number;
+  /** Offset behind its last output byte, or behind the last one so far. */
+  to: number;
+  /** The shell's directory before. */
+  cwd_before?: string | null;
+  /** And after it. */
+  cwd?: string | null;
+  /** It is its session's own command. */
+  own_session?: boolean;
+  /** And what that says. */
+  outcome?: Outcome | null;
+  /** Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is. */
+  attempt?: number | null;
+  /** What it promised; none: it ran without a contract, and nothing was measured. */
+  contract?: Contract | null;
+  /** By which rule it was let through, where the host remembers. */
+  decision?: Decision | null;
+  /** All its attempts, the first one first. */
+  attempts?: Attempt[];
+  /** What it did, once it is over. */
+  effects?: Effects | null;
+}
+
+/** By which rule a run was let through. */
+export interface Decision {
+  /** `allow`, or `off` where nothing is judged. */
+  outcome: string;
+  /** The rule. */
+  rule?: string | null;
+  /** What a human approved. */
+  approval?: string | null;
+  /** How long the decision took, facts and all, in microseconds. */
+  took_us: number;
+}
+
+/** One attempt of a run that may be retried. */
+export interface Attempt {
+  /** The run. */
+  run: RunId;
+  /** When it began. */
+  started_ms: number;
+  /** When it was over. */
+  ended_ms?: number | null;
+  /** Its status. */
+  exit_code?: number | null;
+  /** Why there was none, where it could not be begun. */
+  error?: string | null;
+}
+
+/** What a run did. */
+export interface Effects {
+  /** To files. */
+  files: FileEffects;
+  /** Processes it left behind. */
+  processes: LeftProcess[];
+  /** Ports it listens on at its end, or was seen to listen on before. */
+  ports: number[];
+  /** Connections beyond this machine, as `ADDRESS:PORT`. */
+  connections: string[];
+  /** How files were measured. */
+  files_measured: Measure;
+  /** How processes were. */
+  processes_measured: Measure;
+  /** How ports were: those at its end. */
+  ports_measured: Measure;
+  /** How connections were. */
+  network_measured: Measure;
+}
+
+/** What became of files. Of long lists the beginning. */
+export interface FileEffects {
+  /** New ones. */
+  created?: string[];
+  /** Written to, replaced, or with other attributes. */
+  changed?: string[];
+  /** Gone. */
+  deleted?: string[];
+  /** Under another name. */
+  moved?: Moved[];
+  /** How many in all. */
+  count?: number;
+  /** Created and deleted again; not in the lists. */
+  passing?: number;
+}
+
+/** A file that was moved. */
+export interface Moved {
+  /** Where it was. */
+  from: string;
+  /** Where it is. */
+  to: string;
+}
+
+/** A process that a run left behind. */
+export interface LeftProcess {
+  /** Its pid. */
+  pid: number;
+  /** Its words. */
+  argv: string[];
+}
+
+/** Whether what was measured is all there was, and by what it was measured. */
+export interface Measure {
+  /** Everything of this kind was seen, and nothing of others. */
+  complete: boolean;
+  /** `fanotify`, `ctime`, `lineage`, `graph`, `counters`, `samples`; `none`: not measured. */
+  by: string;
+  /** What may be missing or foreign. */
+  why?: string | null;
 }
 
 /** What to ask. */
@@ -3556,6 +3774,62 @@ export interface Connected {
   since_ms: number;
 }
 
+/** Whose record. */
+export interface RecordParams {
+  /** The actor. */
+  handle: Handle;
+  /** Only runs of this command, such as `make`. */
+  action?: string | null;
+}
+
+/** An actor's record: of its newest runs under contracts. */
+export interface RecordView {
+  /** Whose. */
+  actor: Actor;
+  /** Those that promised something about their effects. */
+  runs: number;
+  /** Those that stayed within what they promised. */
+  valid: number;
+  /** Those that ended with an exit status that was expected. */
+  succeeded: number;
+  /** Those with effects beyond the contract. */
+  unexpected: number;
+  /** Those of which it is not known. */
+  unknown: number;
+  /** When the oldest of these runs was over. */
+  since_ms?: number | null;
+  /** By command. */
+  actions?: ActionCounts[];
+}
+
+/** The counts of one command. */
+export interface ActionCounts {
+  /** The command, such as `make`. */
+  action: string;
+  /** Those that promised something about their effects. */
+  runs: number;
+  /** Those that stayed within what they promised. */
+  valid: number;
+  /** Those that ended with an exit status that was expected. */
+  succeeded: number;
+  /** Those with effects beyond the contract. */
+  unexpected: number;
+  /** Those of which it is not known. */
+  unknown: number;
+  /** The last run with effects beyond its contract, and the first of them. */
+  last_unexpected?: LastUnexpected | null;
+}
+
+/** A run with effects beyond its contract. */
+export interface LastUnexpected {
+  /** Which. */
+  run: RunId;
+  /** When it was over. */
+  at_ms: number;
+  /** The first of its unexpected effects. */
+  what: string;
+}
+
 /** An actor by its handle. */
 export interface ActorParams {
   /** Class and name. */
@@ -4127,6 +4401,8 @@ export interface Operations {
   "run.list": { params: RunListParams; answer: RunView[] };
   /** Interrupt a run. */
   "run.cancel": { params: RunCancelParams; answer: RunAnswer };
+  /** Get everything that is known of a run: its contract, decision, attempts, effects and outcome. */
+  "run.trace": { params: TraceParams; answer: TraceView };
   /** Ask the humans of a session a question; can wait for the answer. */
   "question.ask": { params: QuestionAskParams; answer: QuestionView };
   /** Get a question and its answer; can wait for it. */
@@ -4193,6 +4469,8 @@ export interface Operations {
   "actor.me": { params: Nothing; answer: MeAnswer };
   /** List the actors that the host knows. */
   "actor.list": { params: Nothing; answer: ActorView[] };
+  /** Get an actor's track record: its runs under contracts, and how many kept them. */
+  "actor.record": { params: RecordParams; answer: RecordView };
   /** Remove an actor and revoke its key. */
   "actor.remove": { params: ActorParams; answer: Nothing };
   /** Wait at a relay, so that clients can reach this host through it. */
@@ -4315,6 +4593,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "run.output",
   "run.list",
   "run.cancel",
+  "run.trace",
   "question.ask",
   "question.get",
   "question.list",
@@ -4348,6 +4627,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "login.new",
   "actor.me",
   "actor.list",
+  "actor.record",
   "actor.remove",
   "relay.add",
   "relay.list",

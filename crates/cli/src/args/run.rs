@@ -54,6 +54,8 @@ pub struct RunStartArgs {
     /// Say why you run it: for policies, and for the human who is asked
     #[arg(long, value_name = "TEXT")]
     pub intent: Option<String>,
+    #[command(flatten)]
+    pub contract: ContractArgs,
     /// Infer the end of the command in a shell without integration: quiet or quiet:TIME without output, or prompt:REGEX on
     /// the last line. The exit status is then unknown, and a crash of the host loses the run
     #[arg(long, value_name = "HOW", value_parser = detect, conflicts_with = "new")]
@@ -85,10 +87,58 @@ impl RunStartArgs {
             || self.timeout.is_some()
             || self.wait_approval.is_some()
             || self.intent.is_some()
+            || self.contract.is_given()
             || self.detect.is_some()
             || self.on_exit.is_some()
             || !self.expect.expect.is_empty()
             || !self.command.is_empty()
+    }
+}
+
+/// What the run promises: its effects are measured and held against it.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Contract")]
+pub struct ContractArgs {
+    /// Promise to change only files that match GLOB, relative to the directory or absolute; `nothing`: none; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub may_change: Vec<String>,
+    /// Promise to listen only on PORT; `nothing`: on none; can be repeated
+    #[arg(long, value_name = "PORT")]
+    pub may_listen: Vec<String>,
+    /// Promise to connect only to ADDRESS:PORT beyond this machine, such as *:443; `nothing`: to none; can be repeated
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub may_connect: Vec<String>,
+    /// Promise to leave at most N processes running
+    #[arg(long, value_name = "N")]
+    pub may_leave: Option<u32>,
+    /// Say that running it twice does no more than running it once
+    #[arg(long)]
+    pub idempotent: bool,
+    /// Run it again up to N times if it fails, with growing pauses; needs --idempotent
+    #[arg(long, value_name = "N", conflicts_with = "new")]
+    pub retries: Option<u32>,
+    /// Wait S seconds before the first retry [default: 1]
+    #[arg(long, value_name = "S", requires = "retries")]
+    pub backoff: Option<Seconds>,
+    /// Measure its effects without promising anything; see them with `holdfast trace`
+    #[arg(long)]
+    pub effects: bool,
+    /// Read the contract from a JSON file; options add to it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub contract: Option<PathBuf>,
+}
+
+impl ContractArgs {
+    /// Something of it was given.
+    pub fn is_given(&self) -> bool {
+        !self.may_change.is_empty()
+            || !self.may_listen.is_empty()
+            || !self.may_connect.is_empty()
+            || self.may_leave.is_some()
+            || self.idempotent
+            || self.retries.is_some()
+            || self.effects
+            || self.contract.is_some()
     }
 }
 

@@ -10,6 +10,7 @@ mod bot;
 mod canvas;
 mod checkpoint;
 mod completions;
+mod contract;
 mod cost;
 #[cfg(target_os = "linux")]
 mod doctor;
@@ -45,6 +46,7 @@ mod policy;
 mod prove;
 mod qr;
 mod questions;
+mod record;
 mod recover;
 #[cfg(target_os = "linux")]
 mod relay;
@@ -58,6 +60,7 @@ mod state;
 mod stderr;
 mod steer;
 mod token;
+mod trace;
 mod turn;
 mod ui;
 #[cfg(target_os = "linux")]
@@ -117,6 +120,8 @@ fn dispatch(command: Option<Command>, json: bool, find: &dyn Fn() -> Result<Here
         Some(Command::Run(args)) => run::run(&here()?, &args),
         Some(Command::Send(args)) => send::send(&here()?, &args),
         Some(Command::State(args)) => state::state(&here()?, &args.session),
+        Some(Command::Trace(args)) => trace::trace(&here()?, &args),
+        Some(Command::Record(args)) => record::record(&here()?, &args),
         Some(Command::Env(args)) => env::env(&here()?, &args),
         Some(Command::Handover(args)) => handover::handover(&here()?, &args),
         Some(Command::Watch(args)) => watch::watch(&here()?, &args),

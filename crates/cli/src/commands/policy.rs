@@ -12,6 +12,8 @@ use holdfast_gate::{
     look,
 };
 use holdfast_host::{Choice, POLICY_DIR};
+use holdfast_types::ActorClass;
+use holdfast_wire::contracts::{RecordParams, RecordView};
 use holdfast_wire::gate::{ApprovalListParams, ApprovalState, ApprovalView, MayAnswer, MayParams};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::Nothing;
@@ -20,6 +22,9 @@ use std::path::PathBuf;
 
 /// Approvals of one kind from which on something is suggested.
 const SUGGEST_MIN: usize = 3;
+
+/// Runs of one command from which on an actor is trusted with it, if all were valid.
+const TRUST_MIN: u64 = 20;
 
 /// `holdfast policy`.
 pub fn policy(here: &Here, command: &PolicyCommand) -> Result<u8, Failure> {
@@ -181,7 +186,7 @@ fn request(actor: &str, command: &str) -> Request {
     let around = Surroundings::new("/home/user/project", "/home/user", None, own);
     let class = actor.split(':').next().unwrap_or_default().to_owned();
     Request {
-        principal: Principal { handle: actor.to_owned(), class },
+        principal: Principal { handle: actor.to_owned(), class, record: holdfast_gate::Standing::default() },
         action: Action::Run,
         resource: Resource { id: String::new(), name: "test".into() },
         facts: Facts {
@@ -297,18 +302,66 @@ fn why(here: &Here, args: &PolicyWhyArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What the answers of the past say about the policy.
+/// What the answers of the past, and actors' records, say about the policy.
 fn suggest(here: &Here) -> Result<u8, Failure> {
-    let all = here.link()?.call::<op::ApprovalList>(&ApprovalListParams { session: None, all: true })?;
-    let suggestions = suggestions(&all);
+    let mut link = here.link()?;
+    let all = link.call::<op::ApprovalList>(&ApprovalListParams { session: None, all: true })?;
+    let policy = link.call::<op::PolicyGet>(&Nothing {})?.policy;
+    let mut suggestions = suggestions(&all);
+    for known in link.call::<op::Actors>(&Nothing {})? {
+        let handle = known.actor.handle;
+        if handle.class() != ActorClass::Human {
+            let record = link.call::<op::ActorRecord>(&RecordParams { handle, action: None })?;
+            suggestions.extend(suggested(&record, &policy));
+        }
+    }
     if here.json {
         print_json(&suggestions)?;
     } else if suggestions.is_empty() {
-        print("nothing to suggest: no command was approved or denied often enough\n")?;
+        print("nothing to suggest: no command was approved, denied or run under a contract often enough\n")?;
     } else {
         print(suggestions.join("\n"))?;
     }
     Ok(0)
+}
+
+/// What an actor's record says: where it may be trusted with more, and where with less.
+fn suggested(record: &RecordView, policy: &str) -> Vec<String> {
+    let who = &record.actor.handle;
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let mut out = Vec::new();
+    for one in &record.actions {
+        let (counts, action) = (&one.counts, quoted(&one.action));
+        let id = format!("{}-{}", plain(&who.to_string()), plain(&one.action));
+        let line = format!("context.names.contains(\"{action}\")");
+        let evidence = format!(
+            "{who} ran {} {} times under contracts: {} valid, {} succeeded, {} with unexpected effects, {} unknown",
+            one.action, counts.runs, counts.valid, counts.succeeded, counts.unexpected, counts.unknown
+        );
+        let acts = "action in [Action::\"run\", Action::\"start\"]";
+        if counts.unexpected > 0 {
+            let last = one.last_unexpected.as_ref();
+            let last =
+                last.map_or_else(String::new, |last| format!("\n# The last: {} ({})", visible(&last.what), last.run));
+            out.push(format!(
+                "# Narrow: {evidence}.{last}\n@id(\"own.watch-{id}\")\n@ask(\"its last runs did more than they promised\")\n\
+                 forbid (principal == Actor::\"{who}\", {acts}, resource)\nwhen {{ {line} && context.record.unexpected > 0 }};\n"
+            ));
+        } else if counts.valid == counts.runs && counts.runs >= TRUST_MIN {
+            let trusted = format!("context.record.runs >= {TRUST_MIN} && context.record.valid == context.record.runs");
+            out.push(match policy {
+                "locked" => format!(
+                    "# Widen: {evidence}.\n@id(\"own.trust-{id}\")\npermit (principal == Actor::\"{who}\", {acts}, resource)\n\
+                     when {{ {line} && context has contract && {trusted} }};\n"
+                ),
+                _ => format!(
+                    "# Widen: {evidence}.\n# To a rule of yours that asks about it, add:\n#   unless {{ context has contract && {trusted} }};\n"
+                ),
+            });
+        }
+    }
+    out
 }
 
 fn suggestions(all: &[ApprovalView]) -> Vec<String> {

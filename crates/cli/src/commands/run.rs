@@ -84,7 +84,7 @@ fn start_in(
         [text] => text.clone(),
         words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
     };
-    let on_exit = on_exit(args)?;
+    let (on_exit, contract) = (on_exit(args)?, super::contract::given(args)?);
     let key = args.key.clone().unwrap_or_default();
     let ask = Ask::Run { key, command: recorded(&command).into_owned() };
     let mut bits = [0; 16];
@@ -102,6 +102,7 @@ fn start_in(
         wait_ms: wait_ms(until),
         approval_wait_ms: args.wait_approval.map_or(0, |wait| wait.ms),
         intent: args.intent.clone(),
+        contract: contract.clone(),
         detect: args.detect.clone(),
         on_exit: on_exit.clone(),
         proof,
@@ -154,6 +155,7 @@ fn start_new(
         wait_ms: wait_ms(until),
         approval_wait_ms: args.wait_approval.map_or(0, |wait| wait.ms),
         intent: args.intent.clone(),
+        contract: super::contract::given(args)?,
         detect: None,
         on_exit: on_exit(args)?,
         proof: None,
@@ -263,6 +265,14 @@ fn end_as(
             fail("not_started", format!("the shell of {} did not accept it as a command", run.name), status)
         }
         (RunState::Ended | RunState::Cancelled, code) => match (expected, code) {
+            // What it did beyond its contract comes before how it ended.
+            (expected, code) if broken(run).is_some() => {
+                let unmet = expected.filter(|expected| !expected.met).is_some();
+                let status = code.map(status_of).filter(|status| *status != 0 && unmet).unwrap_or(1);
+                let hint = format!("see all of it: holdfast trace {}", run.id);
+                let failed = fail("contract_broken", broken(run).unwrap_or_default(), status);
+                failed.map_err(|failure| failure.hint(hint))
+            }
             (Some(Expected { met: true, .. }), _) => Ok(0),
             (Some(Expected { unmet, .. }), code) => {
                 let status = code.map(status_of).filter(|status| *status != 0).unwrap_or(1);
@@ -273,6 +283,16 @@ fn end_as(
             (None, None) => fail("unknown_end", format!("{} has ended, but its exit status is unknown", run.id), 1),
         },
     }
+}
+
+/// What a run did beyond its contract, in a sentence.
+fn broken(run: &RunView) -> Option<String> {
+    let outcome = run.outcome.as_ref().filter(|outcome| outcome.unexpected_count > 0)?;
+    let named = outcome.unexpected.iter().take(3).map(|one| format!("{} {}", one.kind, visible(&one.what)));
+    let named = named.collect::<Vec<_>>().join("; ");
+    let more = outcome.unexpected_count.saturating_sub(3);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("effects beyond the contract: {named}{more}"))
 }
 
 fn status_of(exit_code: i32) -> u8 {
@@ -325,6 +345,11 @@ fn status(here: &Here, run: &RunRef) -> Result<u8, Failure> {
     text.push_str(&format!("  by        {}\n", run.actor.handle));
     text.push_str(&format!("  took      {} ms\n", run.duration_ms));
     text.push_str(&format!("  output    {} to {}{}\n", run.from, run.to, if *truncated { ", long" } else { "" }));
+    if let Some(outcome) = &run.outcome {
+        let count = outcome.unexpected_count;
+        let beyond = if count > 0 { format!(", {count} effects beyond it") } else { String::new() };
+        text.push_str(&format!("  contract  {}{beyond}\n", outcome.validity.word()));
+    }
     if let Some(cwd) = &run.cwd {
         text.push_str(&format!("  directory {}\n", visible(cwd)));
     }

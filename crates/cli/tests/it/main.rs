@@ -14,6 +14,7 @@ mod bad_requests;
 mod bad_sockets;
 mod cgroups;
 mod config;
+mod contracts;
 mod env;
 mod everywhere;
 mod files;

@@ -106,6 +106,8 @@ pub fn params(call: &Call) -> Value {
         Call::RunOutput(params) => json(params),
         Call::RunList(params) => json(params),
         Call::RunCancel(params) => json(params),
+        Call::RunTrace(params) => json(params),
+        Call::ActorRecord(params) => json(params),
         Call::QuestionAsk(params) => json(params),
         Call::QuestionGet(params) => json(params),
         Call::QuestionList(params) => json(params),

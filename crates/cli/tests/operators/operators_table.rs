@@ -10,6 +10,7 @@ use holdfast_graph::Depth;
 use holdfast_harness::{Operator, Raw, World, received};
 use holdfast_types::{Actor, Right, SessionId, Signature, Size, Trace, TurnNeed, Who};
 use holdfast_wire::attention::{Until, WatchParams};
+use holdfast_wire::contracts::{RecordParams, TraceParams};
 use holdfast_wire::devices::PageGetParams;
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
@@ -64,7 +65,12 @@ fn kind(call: &Call) -> Kind {
         Call::DeviceList(_) | Call::DeviceRevoke(_) => Kind::Known,
         Call::InviteNew(_) | Call::InviteList(_) | Call::InviteRevoke(_) => Kind::Known,
         Call::InviteAccept(_) => Kind::Door,
-        Call::New(_) | Call::Actors(_) | Call::ActorRemove(_) | Call::Metrics(_) | Call::Stop(_) => Kind::Known,
+        Call::New(_)
+        | Call::Actors(_)
+        | Call::ActorRecord(_)
+        | Call::ActorRemove(_)
+        | Call::Metrics(_)
+        | Call::Stop(_) => Kind::Known,
         Call::Get(_)
         | Call::Attach(_)
         | Call::Paint(_)
@@ -80,7 +86,7 @@ fn kind(call: &Call) -> Kind {
         Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) | Call::RunStart(_) => Kind::Writes,
         Call::RunList(_) => Kind::Looks,
-        Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) => Kind::Run,
+        Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) | Call::RunTrace(_) => Kind::Run,
         // Who may look may ask.
         Call::QuestionAsk(_) | Call::QuestionList(_) | Call::ApprovalList(_) => Kind::Looks,
         Call::ApprovalGet(_) | Call::ApprovalAnswer(_) => Kind::Run,
@@ -158,6 +164,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None, wait_ms: 0 }),
         Call::RunList(RunListParams { session: Some(session.clone()) }),
         Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
+        Call::RunTrace(TraceParams { run: run.into() }),
     ]);
     all.extend(calls_about_questions(&session));
     all.extend(calls_about_the_gate(&session));
@@ -192,6 +199,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::LoginNew(Nothing {}),
         Call::Me(Nothing {}),
         Call::Actors(Nothing {}),
+        Call::ActorRecord(RecordParams { handle: human.handle.clone(), action: None }),
         Call::ActorRemove(ActorParams { handle: human.handle.clone() }),
     ]);
     all.extend(calls_about_relays(id.to_string(), human));

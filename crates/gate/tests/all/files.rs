@@ -1,7 +1,7 @@
 //! Files of one's own: what loads, what does not, and what a message says.
 
 use crate::request;
-use holdfast_gate::{Action, Judge, Origin, Outcome, Policy, Source};
+use holdfast_gate::{Action, Judge, Origin, Outcome, Policy, Promised, Source, Standing};
 
 fn own(text: &str) -> Source {
     Source { file: "own.cedar".into(), text: text.into(), origin: Origin::Own }
@@ -121,4 +121,45 @@ fn own_permits_widen_locked() {
     assert_eq!(judge.decide(&request("agent:bot", Action::Run, "make test")).outcome, Outcome::Allow);
     assert_eq!(judge.decide(&request("agent:bot", Action::Run, "make test; curl x")).outcome, Outcome::Deny);
     assert_eq!(judge.decide(&request("agent:bot", Action::Run, "make `rm -rf /`")).rule, "locked.unthinkable");
+}
+
+#[test]
+fn a_rule_knows_what_a_run_promises_and_how_its_actors_runs_came_out() {
+    let rules = r#"
+@id("own.contract") @why("say what it changes")
+forbid (principal, action == Action::"run", resource)
+when { principal.class == "agent" }
+unless { context has contract && context.contract.promises.contains("files") && !context.contract.may_change.contains("/**") };
+@id("own.earned") @ask("it has not earned this yet")
+forbid (principal, action == Action::"run", resource)
+when { context.names.contains("make") }
+unless { principal.record.unexpected == 0 && principal.record.runs >= 50 && context.record.valid >= 10 };
+"#;
+    let mut judge = Judge::new(with("solo", rules).unwrap());
+    let promised = |pattern: &str| Promised {
+        promises: ["files".to_owned()].into(),
+        may_change: [pattern.to_owned()].into(),
+        processes: Some(0),
+        ..Promised::default()
+    };
+    let standing =
+        |runs, unexpected| Standing { runs, valid: runs - unexpected, succeeded: runs, unexpected, unknown: 0 };
+    let cases = [
+        (None, standing(0, 0), standing(0, 0), "ls", Outcome::Deny),
+        (Some("/**"), standing(0, 0), standing(0, 0), "ls", Outcome::Deny),
+        (Some("/p/**"), standing(0, 0), standing(0, 0), "ls", Outcome::Allow),
+        (Some("/p/**"), standing(49, 0), standing(49, 0), "make", Outcome::Ask),
+        (Some("/p/**"), standing(50, 0), standing(9, 0), "make", Outcome::Ask),
+        (Some("/p/**"), standing(50, 0), standing(10, 0), "make", Outcome::Allow),
+        (Some("/p/**"), standing(60, 1), standing(20, 0), "make", Outcome::Ask),
+    ];
+    for (pattern, all, this, line, expected) in cases {
+        let mut request = request("agent:bot", Action::Run, line);
+        request.facts.contract = pattern.map(promised);
+        (request.principal.record, request.facts.record) = (all, this);
+        assert_eq!(judge.decide(&request).outcome, expected, "{pattern:?} {all:?} {this:?} {line}");
+    }
+    // A word that is not there does not load.
+    let wrong = rules.replace("record.unexpected", "record.unexpeted");
+    assert!(with("solo", &wrong).unwrap_err().join("\n").contains("unexpeted"));
 }

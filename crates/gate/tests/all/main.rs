@@ -24,7 +24,11 @@ fn judge(name: &str) -> Judge {
 fn request(handle: &str, action: Action, line: &str) -> Request {
     let around = around();
     Request {
-        principal: Principal { handle: handle.into(), class: handle.split(':').next().unwrap().into() },
+        principal: Principal {
+            handle: handle.into(),
+            class: handle.split(':').next().unwrap().into(),
+            record: holdfast_gate::Standing::default(),
+        },
         action,
         resource: Resource { id: "ses_1".into(), name: "x".into() },
         facts: Facts {

@@ -291,6 +291,7 @@ impl Session {
             place: self.place_of_acts(),
             signal: None,
             intent: None,
+            contract: None,
         };
         let (said, plan) = match self.consider(&ask, asked).await {
             None => (None, plan),

@@ -119,6 +119,7 @@ impl Session {
             place: self.place_of_acts(),
             signal: None,
             intent: None,
+            contract: None,
         };
         self.gate.consider(asked).await.map(|considered| considered.verdict)
     }

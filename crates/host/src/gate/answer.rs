@@ -53,7 +53,7 @@ impl Server {
         let is_human = registry.shared.policy_is_human(&by);
         let action = if params.session.is_some() { Action::Run } else { Action::Start };
         let text = Text::Line(params.command.clone());
-        let asked = Asked { by, is_human, action, text, place, signal: None, intent: None };
+        let asked = Asked { by, is_human, action, text, place, signal: None, intent: None, contract: None };
         let found = self.gate().facts(&asked).await;
         let facts = &found.request.facts;
         let all = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>();

@@ -6,10 +6,11 @@ use crate::origins::{Background, Wanted, shapers_of};
 use crate::shells::Kind;
 use holdfast_authority::{Gate as Note, Said};
 use holdfast_gate::{
-    Action, Facts, Line, Outcome, Places, Principal, Request, Resource, Seen, Surroundings, Verdict, look,
+    Action, Facts, Line, Outcome, Places, Principal, Promised, Request, Resource, Seen, Surroundings, Verdict, look,
     look_at_write,
 };
 use holdfast_types::{Actor, ActorClass, Hash, SessionId, SessionName, Shaper};
+use holdfast_wire::contracts::Contract;
 use holdfast_wire::gate::{ApprovalId, ApprovalState, EXPIRES_MS, OPEN};
 use holdfast_wire::{Code, Fault};
 use sha2::{Digest, Sha256};
@@ -49,6 +50,7 @@ const OWN_STATE: [&str; 14] = [
     "approvals",
     "journal",
     "writes",
+    "records",
 ];
 const OWN_CONFIG: [&str; 2] = ["config.toml", super::POLICY_DIR];
 
@@ -117,6 +119,8 @@ pub(crate) struct Asked {
     pub place: Place,
     pub signal: Option<u8>,
     pub intent: Option<String>,
+    /// What it promises.
+    pub contract: Option<Box<Contract>>,
 }
 
 /// An act, and what the policy says of it.
@@ -140,15 +144,20 @@ pub(crate) struct Found {
 impl Gate {
     /// Collects what is known of an act.
     pub async fn facts(&self, asked: &Asked) -> Found {
-        let Asked { by, is_human, action, text, place, signal, intent } = asked;
+        let Asked { by, is_human, action, text, place, signal, intent, contract } = asked;
         let own = self.own_paths();
         let (text_there, there, kind) = (text.clone(), place.clone(), action.word());
-        let (who, is_person) = (by.clone(), *is_human);
-        let work = move || Ok(look_there(&text_there, &there, &own, kind, (&who, is_person)));
+        let (who, is_person, promised) = (by.clone(), *is_human, contract.clone());
+        let work = move || Ok(look_there(&text_there, &there, &own, kind, (&who, is_person), promised.as_deref()));
         let looked = tokio::time::timeout(LOOK_MAX, crate::off_thread(work)).await;
-        let (seen, hash, shapers) = match looked {
+        let Looked { seen, hash, shapers, promised } = match looked {
             Ok(Ok(looked)) => looked,
-            Ok(Err(_)) | Err(_) => (Seen::hidden("the file system does not answer"), UNKNOWN_HASH, Vec::new()),
+            Ok(Err(_)) | Err(_) => Looked {
+                seen: Seen::hidden("the file system does not answer"),
+                hash: UNKNOWN_HASH,
+                shapers: Vec::new(),
+                promised: None,
+            },
         };
         // What a human approved once for this actor is not asked about again: a hand-over is one question.
         let approved_ms = self.held.borrow().shaped_until(by.id, place.session.as_ref().map(|(id, _)| *id));
@@ -173,8 +182,11 @@ impl Gate {
             program: None,
             shapers: open().filter_map(|shaper| Some(shaper.actor.as_ref()?.handle.to_string())).collect(),
             shaped: open().map(|shaper| format!("{} {}", shaper.by.word(), shaper.name)).collect(),
+            contract: promised,
+            record: self.records.borrow().standing(by.id, Some(&crate::contracts::action_of(&text.line()))),
         };
-        let principal = Principal { handle: by.handle.to_string(), class: class.into() };
+        let record = self.records.borrow().standing(by.id, None);
+        let principal = Principal { handle: by.handle.to_string(), class: class.into(), record };
         Found { request: Request { principal, action: *action, resource, facts }, hash, shapers }
     }
 
@@ -410,14 +422,24 @@ impl Reals {
     }
 }
 
-/// Looks at what would be done, at what it would be done to, and at who shaped it. Blocks.
+/// What was found where something would be done.
+struct Looked {
+    seen: Seen,
+    hash: Hash,
+    shapers: Vec<Shaper>,
+    promised: Option<Promised>,
+}
+
+/// Looks at what would be done, at what it would be done to, and at who shaped it. What a contract says that it may change counts as what it would
+/// write. Blocks.
 fn look_there(
     text: &Text,
     place: &Place,
     own: &[PathBuf],
     kind: &str,
     (by, is_human): (&Actor, bool),
-) -> (Seen, Hash, Vec<Shaper>) {
+    contract: Option<&Contract>,
+) -> Looked {
     let (live, mut reals) = (Live::default(), Reals::default());
     let mut shown = |path: &str| reals.of(Path::new(path)).to_string_lossy().into_owned();
     let cwd = shown(&place.cwd);
@@ -425,7 +447,7 @@ fn look_there(
     let start = place.start.as_ref().map(|start| shown(start));
     let own = reals.of_own(own);
     let around = Surroundings::new(&cwd, &home, start.as_deref(), own);
-    let (line, seen) = match text {
+    let (line, mut seen) = match text {
         Text::Line(line) => {
             let line = if place.shell == Some(Kind::Fish) { Line::read_fish(line) } else { Line::read(line) };
             let seen = look(&line, &around, &live);
@@ -450,6 +472,11 @@ fn look_there(
         }
         (Some(_) | None, _) => Vec::new(),
     };
+    let promised = contract.map(|contract| crate::contracts::promised(contract, &cwd));
+    for pattern in promised.iter().flat_map(|promised| &promised.may_change) {
+        let wide = look_at_write(crate::contracts::beginning_of(pattern), &around);
+        seen.risks.extend(wide.risks);
+    }
     // What the line names, besides what it writes and deletes: a script that is run is part of what is approved.
     let mut files: BTreeSet<PathBuf> = seen.writes.iter().chain(&seen.deletes).map(PathBuf::from).collect();
     for command in line.iter().flat_map(|line| &line.commands) {
@@ -457,7 +484,8 @@ fn look_there(
         files.extend(words.map(|word| Path::new(&cwd).join(word)).filter(|path| path.is_file()));
     }
     let mut sum = Sha256::new();
-    for part in [kind, &text.shown(), &cwd] {
+    let said = contract.and_then(|contract| serde_json::to_string(contract).ok());
+    for part in [kind, &text.shown(), &cwd].into_iter().chain(said.as_deref()) {
         sum.update((part.len() as u64).to_le_bytes());
         sum.update(part.as_bytes());
     }
@@ -468,7 +496,7 @@ fn look_there(
         sum.update(shaper.to_string().as_bytes());
         sum.update(shaper.at_ms.to_le_bytes());
     }
-    (seen, Hash(sum.finalize().into()), shapers)
+    Looked { seen, hash: Hash(sum.finalize().into()), shapers, promised }
 }
 
 /// What a file is now.

@@ -15,7 +15,7 @@ mod syntax;
 pub(crate) use facts::{Asked, Considered, Found, Place, Text, class_of, look_soon, real_text, time_of_day};
 pub(crate) use held::{Act, Held, Holding};
 pub(crate) use release::follow;
-pub(crate) use start::is_bare_shell;
+pub(crate) use start::{Line as StartLine, is_bare_shell};
 
 use crate::origins::{Spans, Writes};
 use holdfast_authority::{Gate as Note, Said};
@@ -90,6 +90,10 @@ pub(crate) struct Gate {
     pub held: RefCell<Held>,
     /// Those that were approved and are to be done now.
     pub released: RefCell<Vec<ApprovalId>>,
+    /// How actors' runs under contracts came out.
+    pub records: RefCell<crate::contracts::Records>,
+    /// What runs under contracts do is measured here.
+    pub meter: crate::contracts::Measures,
     /// One of them was answered, or is over.
     pub stirred: Notify,
     /// Which actor wrote which file.
@@ -136,6 +140,8 @@ impl Gate {
             programs: RefCell::default(),
             held: RefCell::new(Held::load(&home.state)),
             released: RefCell::default(),
+            records: RefCell::new(crate::contracts::Records::load(&home.state)),
+            meter: crate::contracts::Measures::default(),
             stirred: Notify::new(),
             writes: Arc::new(Mutex::new(Writes::load(&home.state))),
             spans: RefCell::default(),

@@ -9,8 +9,16 @@ use holdfast_authority::{Refusal, Said};
 use holdfast_gate::{Action, Outcome};
 use holdfast_types::{Actor, SessionId};
 use holdfast_wire::Fault;
+use holdfast_wire::contracts::Contract;
 use holdfast_wire::gate::ApprovalId;
 use std::sync::Arc;
+
+/// What the shell of a new session is to execute, and what is said of it.
+pub(crate) struct Line<'a> {
+    pub text: &'a str,
+    pub intent: Option<String>,
+    pub contract: Option<Box<Contract>>,
+}
 
 impl Registry {
     /// Where a session would start.
@@ -25,7 +33,7 @@ impl Registry {
         actor: &Actor,
         birth: &Birth,
         act: Act,
-        line: Option<(&str, Option<String>)>,
+        line: Option<Line<'_>>,
         released: Option<ApprovalId>,
     ) -> Result<(), Fault> {
         let gate = &self.shared.gate;
@@ -59,9 +67,9 @@ impl Registry {
         })
     }
 
-    fn asked_start(&self, actor: &Actor, birth: &Birth, line: Option<(&str, Option<String>)>) -> Asked {
+    fn asked_start(&self, actor: &Actor, birth: &Birth, line: Option<Line<'_>>) -> Asked {
         let text = match &line {
-            Some((line, _)) => Text::Line((*line).to_owned()),
+            Some(line) => Text::Line(line.text.to_owned()),
             None => Text::of_start(&birth.command),
         };
         Asked {
@@ -71,7 +79,8 @@ impl Registry {
             text,
             place: Place { past: Some(self.past_of_start()), ..self.place_of_start(Some(&birth.cwd)) },
             signal: None,
-            intent: line.and_then(|(_, intent)| intent),
+            intent: line.as_ref().and_then(|line| line.intent.clone()),
+            contract: line.and_then(|line| line.contract),
         }
     }
 }

@@ -164,6 +164,7 @@ impl Session {
             place: self.place_of_acts(),
             signal: None,
             intent: None,
+            contract: None,
         };
         if self.gate.is_off() {
             return Ok(None);

@@ -4,7 +4,8 @@ use super::OwnRun;
 use super::index::{self, Whose};
 use crate::birth::Birth;
 use crate::connection::while_asked;
-use crate::gate::Act;
+use crate::contracts::{self, Measuring, follow};
+use crate::gate::{Act, StartLine};
 use crate::hooks::{self, Hook};
 use crate::registry;
 use crate::serve::Server;
@@ -74,6 +75,7 @@ impl Server {
             self.must_be_known(actor)?;
             self.registry.may_start(actor)?;
         }
+        contracts::check(params)?;
         let named = called(params)?;
         let params = named.as_ref().unwrap_or(params);
         let whose = Whose::of(actor, params.shared);
@@ -178,9 +180,24 @@ impl Server {
             }
             return Err(another_runs());
         }
-        let line = Some((params.command.as_str(), params.intent.clone()));
-        self.registry.judge_start(actor, &birth, Act::Run(Box::new(params.clone())), line, released).await?;
-        let own = OwnRun { run, keep: params.keep, separate_stderr: params.separate_stderr };
+        let judging = std::time::Instant::now();
+        let line = StartLine {
+            text: &params.command,
+            intent: contracts::intent_of(params),
+            contract: params.contract.clone(),
+        };
+        self.registry.judge_start(actor, &birth, Act::Run(Box::new(params.clone())), Some(line), released).await?;
+        let measured = match &params.contract {
+            Some(contract) => {
+                let measuring =
+                    Measuring::begin(&self.registry.shared.gate, None, birth.cwd.clone(), contract, Vec::new()).await;
+                let decision = Some(follow::decision(None, judging.elapsed()));
+                Some((follow::opened(params, contract, (number, actor), &measuring, decision), measuring))
+            }
+            None => None,
+        };
+        let (trace, measuring) = measured.unzip();
+        let own = OwnRun { run, keep: params.keep, separate_stderr: params.separate_stderr, trace };
         let hooks = &self.registry.shared.hooks;
         // Before the key: who asks again and is told that the run is there can rely on being told of its end.
         if let Some(hook) = &hook {
@@ -212,6 +229,10 @@ impl Server {
         }
         hook.into_iter().for_each(|hook| hooks.arm(hook));
         let session = self.registry.find(&id.to_string())?;
+        if let Some(measuring) = measuring {
+            measuring.root(session.state.borrow().pid);
+            session.follow_contract(number, measuring);
+        }
         // Whoever has the same key need not wait for its end.
         drop(alone);
         self.run_answer(&session, number, params.wait_ms, false).await
@@ -252,7 +273,8 @@ impl Server {
     }
 
     async fn run_answer(&self, session: &Session, id: RunId, wait_ms: u64, was: bool) -> Result<RunAnswer, Fault> {
-        while_asked(session.run_over(id, wait_ms)).await;
+        while_asked(session.run_whole(id, wait_ms)).await;
+        let id = session.contracts.latest(id);
         session.stderr_whole(id).await;
         let run = session.run(id).ok_or_else(|| no_such(&id.into()))?;
         Ok(session.run_answer(&run, was))
@@ -354,6 +376,14 @@ impl Server {
             // Who may not know the session does not learn that there is such a run.
             Err(fault) if fault.code == Code::NotFound => Err(no_such(wanted)),
             Err(fault) => Err(fault),
+        }
+    }
+
+    /// A run that is there, and its session.
+    pub(crate) fn run_there(&self, wanted: &RunRef, actor: &Actor) -> Result<(Rc<Session>, Run), Fault> {
+        match self.find_run(wanted, actor, Some(Right::Observe))? {
+            Found::There(session, run) => Ok((session, run)),
+            Found::Gone(_) => Err(no_such(wanted)),
         }
     }
 
@@ -459,6 +489,8 @@ fn of_gone(entry: &index::Entry, actor: &Actor) -> RunAnswer {
         cwd_before: ended.and_then(|run| run.cwd_before.clone()),
         cwd: ended.and_then(|run| run.cwd_after.clone()),
         own_session: entry.own,
+        outcome: None,
+        attempt: None,
     };
     RunAnswer { run, existing: true, output: String::new(), truncated: from < to, omitted: None, stderr: None }
 }

@@ -9,10 +9,12 @@ use holdfast_session::Run;
 
 /// A run that gets a session of its own.
 #[derive(Debug, Clone)]
-pub struct OwnRun {
+pub(crate) struct OwnRun {
     pub run: Run,
     /// The session stays listed when it has ended.
     pub keep: bool,
     /// Its standard error is kept apart.
     pub separate_stderr: bool,
+    /// What it promises.
+    pub trace: Option<crate::contracts::Trace>,
 }

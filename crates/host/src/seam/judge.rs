@@ -167,9 +167,12 @@ impl Session {
             intent: None,
             signal: None,
             program: Some(exec.program.clone()),
+            contract: None,
+            record: self.gate.records.borrow().standing(doer.actor.id, exec.command().first().map(String::as_str)),
             ..Facts::default()
         };
-        let principal = Principal { handle: doer.actor.handle.to_string(), class: class.to_owned() };
+        let record = self.gate.records.borrow().standing(doer.actor.id, None);
+        let principal = Principal { handle: doer.actor.handle.to_string(), class: class.to_owned(), record };
         Request { principal, action: Action::Exec, resource: Resource { id, name }, facts }
     }
 
@@ -204,6 +207,7 @@ impl Session {
             place: Place { cwd: exec.cwd.clone(), past: Some(self.files_past()), ..self.place_of_acts() },
             signal: None,
             intent: None,
+            contract: None,
         }
     }
 }

@@ -32,6 +32,11 @@ impl Gated {
     pub fn new(gate: &Rc<Gate>) -> Gated {
         Gated { gate: Rc::clone(gate), typing: Default::default(), filing: Default::default() }
     }
+
+    /// The gate of all sessions.
+    pub fn shared(&self) -> Rc<Gate> {
+        Rc::clone(&self.gate)
+    }
 }
 
 impl std::ops::Deref for Gated {
@@ -103,7 +108,8 @@ impl Session {
             text: Text::Line(params.command.clone()),
             place: Place { state: "idle", past: Some(self.past_for(actor, Vec::new()).await), ..self.place_of_acts() },
             signal: None,
-            intent: params.intent.clone(),
+            intent: crate::contracts::intent_of(params),
+            contract: params.contract.clone(),
         };
         self.consider(ask, asked).await
     }
@@ -163,6 +169,7 @@ impl Session {
             place: self.place_of_acts(),
             signal,
             intent: None,
+            contract: None,
         };
         let said = match self.consider(&ask, asked).await {
             Some(considered) => Some(self.said(considered, act, released)?),
@@ -242,7 +249,7 @@ impl Session {
             let place = Place { state: "idle", past, ..self.place_of_acts() };
             let (is_human, action, intent) = (false, Action::Type, None);
             let by = actor.clone();
-            let asked = Asked { by, is_human, action, text, place, signal: None, intent };
+            let asked = Asked { by, is_human, action, text, place, signal: None, intent, contract: None };
             let Some(Considered { verdict, .. }) = self.gate.consider(asked).await else { return Ok(None) };
             if verdict.outcome == holdfast_gate::Outcome::Allow {
                 return Ok(Some(alone));

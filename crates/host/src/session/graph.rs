@@ -7,12 +7,14 @@ use holdfast_observe::graph::snapshot;
 use holdfast_observe::waiting::{self, TerminalFacts};
 use holdfast_observe::{Spared, Turns};
 use holdfast_types::{Actor, SessionId, SessionName};
+use holdfast_wire::contracts::LeftProcess;
 use holdfast_wire::graphs::{GraphAnswer, GraphParams, ModesView, PortView, TerminalView};
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -100,6 +102,47 @@ impl Tree {
     }
 }
 
+/// What processes of one act hold, and which they are.
+#[derive(Debug, Default)]
+pub(crate) struct Did {
+    pub ports: Vec<u16>,
+    /// Beyond this machine, as `ADDRESS:PORT`.
+    pub connections: Vec<String>,
+    pub processes: Vec<LeftProcess>,
+    /// Something could not be read.
+    pub partial: bool,
+}
+
+impl Tree {
+    /// What the processes of an act hold; without one those of all acts. Blocks.
+    fn did(&self, act: Option<u64>) -> io::Result<Did> {
+        let (graph, bindings) = self.read(Depth::Sockets, None)?;
+        let is_its = |binding: &&Binding| act.is_none() || binding.act == act;
+        let its: BTreeSet<ProcessId> = bindings
+            .iter()
+            .filter(is_its)
+            .filter_map(|binding| match binding.of {
+                Bound::Process(id) => Some(id),
+                Bound::Socket(_) => None,
+            })
+            .collect();
+        // The shell is everybody's; what it holds itself it opened in this run, or before.
+        let is_process = |node: &&ProcessNode| its.contains(&node.id) && node.pid != self.root;
+        let processes = graph.processes.iter().filter(is_process).filter(|node| node.state != 'Z');
+        let held = |holders: &[ProcessId]| holders.iter().any(|holder| its.contains(holder));
+        let far = |address: &SocketAddr| {
+            !address.ip().to_canonical().is_loopback() && !address.ip().is_unspecified() && address.port() != 0
+        };
+        let remotes = graph.sockets.iter().filter(|socket| held(&socket.holders)).filter_map(|socket| socket.remote);
+        Ok(Did {
+            ports: ports(&graph).iter().filter(|port| held(&port.holders)).map(|port| port.address.port()).collect(),
+            connections: remotes.filter(far).map(|to| format!("{}:{}", to.ip().to_canonical(), to.port())).collect(),
+            processes: processes.map(|node| LeftProcess { pid: node.pid, argv: node.argv.clone() }).collect(),
+            partial: graph.partial,
+        })
+    }
+}
+
 /// Who listens where in these sessions; one that ends meanwhile has no ports.
 pub(crate) async fn ports_of(trees: Vec<Tree>) -> Result<Vec<PortView>, Fault> {
     let all = crate::shares::aside(move || {
@@ -127,6 +170,12 @@ impl Session {
             Ok(value) => Ok(value),
             Err(error) => Err(self.unseen(&error).await),
         }
+    }
+
+    /// What the processes of an act hold now; none where they cannot be read.
+    pub(crate) async fn did(&self, act: Option<u64>) -> Option<Did> {
+        let tree = self.tree().await.ok()?;
+        crate::off_thread(move || tree.did(act)).await.ok()
     }
 
     /// What its graph is taken from, while it runs; what was typed until now is in the journal.

@@ -34,7 +34,7 @@ pub use drive::{Missed, connect, drive};
 pub use sizes::read_sizes;
 
 pub(crate) use decide::{counted, event, fault};
-pub(crate) use graph::{Owned, ports_of};
+pub(crate) use graph::{Did, Owned, ports_of};
 pub(crate) use held::Held;
 pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
@@ -122,6 +122,10 @@ pub struct Session {
     /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
     pub(crate) returning: Cell<bool>,
     pub(crate) gate: gated::Gated,
+    /// What its runs promise, and did.
+    pub(crate) contracts: crate::contracts::Book,
+    /// Those that are followed to their outcome.
+    pub(crate) following: RefCell<std::collections::HashSet<holdfast_wire::runs::RunId>>,
     /// Where its programs are judged.
     pub(crate) seam: crate::seam::Seamed,
     /// Whether nobody uses it.
@@ -216,6 +220,8 @@ impl Session {
             lives: Rc::clone(&shared.lives),
             returning: Cell::new(false),
             gate: gated::Gated::new(&shared.gate),
+            contracts: crate::contracts::Book::new(&dir),
+            following: RefCell::default(),
             seam: crate::seam::Seamed::new(home.warden_socket(spec.id)),
             watch: crate::reap::resume(origin, &dir),
             reaper: Rc::clone(&shared.reaper),
@@ -329,6 +335,7 @@ impl Session {
             tokio::task::spawn_local(async move { this.reach_trees().await });
         }
         self.take_up_runs();
+        self.take_up_contracts();
         self.take_up_shell();
         self.take_up_questions();
         self.keep_keeper();

@@ -55,6 +55,8 @@ impl Session {
             cwd_before: run.cwd_before.clone(),
             cwd: run.cwd_after.clone(),
             own_session: run.own,
+            outcome: None,
+            attempt: None,
         }
     }
 
@@ -122,7 +124,7 @@ impl Session {
     /// All runs that are remembered, oldest first.
     pub(crate) fn run_views(&self) -> Vec<RunView> {
         let runs: Vec<Run> = self.state.borrow().core.runs.runs().cloned().collect();
-        runs.iter().map(|run| self.run_view(run)).collect()
+        runs.iter().map(|run| self.with_contract(self.run_view(run))).collect()
     }
 
     /// A run, and what it printed.
@@ -139,7 +141,7 @@ impl Session {
         };
         let truncated = omitted.is_some() || self.oldest() > from;
         let stderr = if run.own { self.stderr_of_run() } else { None };
-        RunAnswer { run: view, existing, output, truncated, omitted, stderr }
+        RunAnswer { run: self.with_contract(view), existing, output, truncated, omitted, stderr }
     }
 
     /// Starts the session's command with a standard error of its own.

@@ -4,6 +4,8 @@
 
 use super::questions::beginning;
 use super::{Session, State};
+use crate::contracts::Trace;
+use crate::contracts::follow::{decision, opened};
 use crate::gate::Act;
 use crate::hooks::Hook;
 use crate::notes::About;
@@ -22,7 +24,7 @@ use holdfast_wire::params::Life;
 use holdfast_wire::runs::{RunCancelParams, RunId, RunStartParams, RunState};
 use holdfast_wire::{Code, Fault};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// An ended run's directory comes with the next prompt, unless hooks of the user's are slow.
 const SETTLE_WAIT: Duration = Duration::from_millis(250);
@@ -175,6 +177,18 @@ impl Session {
         state_dir: &Path,
         released: Option<ApprovalId>,
     ) -> Result<Entered, Fault> {
+        self.enter_as(params, actor, state_dir, released, None).await
+    }
+
+    /// The same, as the next attempt of a run that failed.
+    pub(crate) async fn enter_as(
+        &self,
+        params: &RunStartParams,
+        actor: &Actor,
+        state_dir: &Path,
+        released: Option<ApprovalId>,
+        failed: Option<&Trace>,
+    ) -> Result<Entered, Fault> {
         self.running().await?;
         let key = params.key.clone().unwrap_or_default();
         let ask = Ask::Run { key, command: recorded(&params.command).into_owned() };
@@ -200,8 +214,14 @@ impl Session {
             }
             index::give_back(state_dir, whose, key);
         }
+        let measuring = match &params.contract {
+            Some(contract) => Some(self.measure(contract).await),
+            None => None,
+        };
+        let judging = Instant::now();
         // Files are looked at before the prompt is: between that look and the first key nothing waits.
         let mut considered = self.consider_run(params, actor, &ask).await;
+        let judged = judging.elapsed();
         let mut way = self.way_in(params, actor).await?;
         if considered.as_ref().is_some_and(|considered| self.has_moved(considered)) {
             considered = self.consider_run(params, actor, &ask).await;
@@ -212,11 +232,27 @@ impl Session {
             Some(considered) => Some(self.said(considered, Act::Run(Box::new(params.clone())), released)?),
             None => None,
         };
+        let decision = measuring.is_some().then(|| decision(said.as_ref(), judged));
         let decided = self.ask_said(actor, ask, proof, said)?;
         let run = self.new_run(params, actor, way);
+        let id = run.id;
         let (keys, has_hook) = (entry.keys, params.on_exit.is_some());
         let entering = Entering::new(&self.state.borrow().core, &decided, run, keys, entry.run, has_hook);
-        self.bring_in(Underway(self, entering), params, state_dir).await
+        let underway = Underway(self, entering);
+        if let (Some(contract), Some(measuring)) = (&params.contract, &measuring) {
+            let mut trace = opened(params, contract, (id, actor), measuring, decision);
+            if let Some(failed) = failed {
+                (trace.first, trace.number) = (failed.first, failed.number + 1);
+            }
+            // On disk before anything of it is typed.
+            self.contracts.keep(trace).map_err(|error| unkept(&error))?;
+        }
+        let entered = self.bring_in(underway, params, state_dir).await?;
+        if let (Entered::Begun(_), Some(measuring)) = (&entered, measuring) {
+            self.following.borrow_mut().insert(id);
+            self.follow_contract(id, measuring);
+        }
+        Ok(entered)
     }
 
     /// How the end of a run will be known, once it can be entered.

@@ -9,6 +9,7 @@ use crate::trouble::Trouble;
 use holdfast_authority::{Ask, recorded};
 use holdfast_types::SessionId;
 use holdfast_wire::attention::{Kind, Now, StateView, Until};
+use holdfast_wire::contracts::{Contract, Outcome};
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ScreenParams, SessionParams, SessionView, WaitParams};
 use holdfast_wire::runs::{RunAnswer, RunEnd, RunId, RunOutputParams, RunParams, RunStartParams, RunState};
@@ -49,6 +50,12 @@ pub struct RunIn {
     /// Maximum bytes of output in the answer (default 8192, at most 65536). Longer output is cut to its beginning and end.
     #[serde(default)]
     max_output_bytes: Option<u32>,
+    /// Why you run it, in a sentence: for policies, and for the human who may be asked.
+    #[serde(default)]
+    intent: Option<String>,
+    /// What you promise: `{"expect": {"may_change": ["src/**"], "processes": 0}, "idempotent": true, "retries": 2}`. Its effects are measured and compared; `outcome` says how it came out, and it counts in your record.
+    #[serde(default)]
+    contract: Option<Box<Contract>>,
     /// Fail with `shell_restarted` if your own shell ended since your last command, instead of running in a new one.
     #[serde(default)]
     same_shell: bool,
@@ -88,6 +95,9 @@ pub struct RunOut {
     /// The shell's directory after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Whether it kept its contract: `valid`, `invalid` or `unknown`, and what it did beyond it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Box<Outcome>>,
     /// It was there before: the key was used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
@@ -139,6 +149,10 @@ impl RunOut {
             note(format!("the session is {}", doing.line()));
         } else if !self.is_over() {
             note(format!("it keeps running: `wait_for` {{run: \"{}\"}}", self.run));
+        }
+        if let Some(outcome) = self.outcome.as_ref().filter(|outcome| outcome.unexpected_count > 0) {
+            let named = outcome.unexpected.iter().take(3).map(|one| format!("{} {}", one.kind, one.what));
+            note(format!("effects beyond the contract: {}", named.collect::<Vec<_>>().join("; ")));
         }
         if let Some(omitted) = self.omitted {
             note(format!(
@@ -207,6 +221,8 @@ async fn run_in<H: Host>(desk: &Desk<H>, session: SessionId, input: &RunIn) -> R
         key: input.key.clone(),
         run: Some(fresh_run()?),
         command: input.command.clone(),
+        intent: input.intent.clone(),
+        contract: input.contract.clone(),
         wait_ms: patience.min(LOOK_MS),
         ..RunStartParams::default()
     };
@@ -383,6 +399,7 @@ pub async fn shown<H: Host>(
         omitted,
         lossy,
         cwd: run.cwd,
+        outcome: run.outcome,
         existing: answer.existing,
         restarted: false,
         doing: state.filter(|_| matches!(run.state, RunState::Starting | RunState::Running)).map(Doing::from),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too, which clippy cannot know
 
+mod effects;
 mod events;
 mod freezing;
 mod graph;

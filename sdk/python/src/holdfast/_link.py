@@ -24,12 +24,13 @@ BREAKS_MAX = 100
 
 SAFE = frozenset(
     {
-        "actor.list", "actor.me", "approval.get", "approval.list", "checkpoint.check", "checkpoint.list",
+        "actor.list", "actor.me", "actor.record", "approval.get", "approval.list", "checkpoint.check", "checkpoint.list",
         "device.list", "files.changes", "files.diff", "files.list", "files.read", "files.upload",
         "flow.get", "flow.list", "fork.diff", "grant.list", "graph.get", "graph.ports", "graph.watch", "host.metrics",
         "host.status", "invite.list", "page.get", "policy.get", "policy.may",
-        "question.get", "question.list", "relay.list", "run.cancel", "run.get", "run.list", "run.output",
-        "session.cost", "session.env", "session.get", "session.handover", "session.journal", "session.list", "session.paint",
+        "question.get", "question.list", "relay.list", "run.cancel", "run.get", "run.list", "run.output", "run.trace",
+        "session.cost", "session.env", "session.get", "session.handover", "session.journal", "session.list",
+        "session.paint",
         "session.read", "session.resize", "session.screen", "session.state", "session.wait", "session.watch",
         "token.list", "turn.get", "turn.request", "turn.take",
     }

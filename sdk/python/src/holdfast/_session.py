@@ -23,6 +23,7 @@ from ._wire import Broken
 from .errors import Ended, ShellBusy
 from .identity import recorded
 from .types import (
+    Contract,
     DetectPrompt,
     DetectQuiet,
     Gap,
@@ -40,6 +41,7 @@ from .types import (
     SendAnswer,
     SessionView,
     StateView,
+    TraceView,
     WaitAnswer,
 )
 
@@ -162,6 +164,8 @@ class Session:
         env: Mapping[str, str | None] | None = None,
         stdin: str | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
+        intent: str | None = None,
+        contract: Contract | dict[str, Any] | None = None,
         ready: float | None = None,
     ) -> Run:
         """Enters a command into the session's shell and does not wait for its end. The same `key` runs once.
@@ -169,17 +173,24 @@ class Session:
         Keys are each actor's own, unless they are `shared`. With `cwd`, `env` or `stdin` the command runs in a child of the
         shell, and the shell's own directory and variables stay as they are; people see them in the terminal.
         A shell that still reads its own files is waited for, up to `ready` seconds where said. One that is busy with a run
-        is not.
+        is not. With a `contract` its effects are measured and held against it: see `Run.trace`.
         """
         text = with_own(command, cwd=cwd, env=env, stdin=stdin)
         async with self._line(Deadline(ready), text):
-            return await self._enter(text, key, shared, detect, ready)
+            return await self._enter(text, key, shared, detect, ready, intent, contract)
 
     async def _enter(
-        self, command: str, key: str | None, shared: bool, detect: DetectQuiet | DetectPrompt | None, ready: float | None
+        self,
+        command: str,
+        key: str | None,
+        shared: bool,
+        detect: DetectQuiet | DetectPrompt | None,
+        ready: float | None,
+        intent: str | None = None,
+        contract: Contract | dict[str, Any] | None = None,
     ) -> Run:
         params = {"session": self.id, "command": command, "run": draw_id("run"), "wait_ms": 0, "detect": detect}
-        params |= {"key": key, "shared": shared or None}
+        params |= {"key": key, "shared": shared or None, "intent": intent, "contract": contract}
         ask = {"run": {"key": key or "", "command": recorded(command)}}
         patience, short = Deadline(ready), Deadline(READY_S if ready is None else min(ready, READY_S))
         while True:
@@ -209,6 +220,8 @@ class Session:
         stdin: str | None = None,
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
+        intent: str | None = None,
+        contract: Contract | dict[str, Any] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
         """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues.
@@ -217,7 +230,7 @@ class Session:
         """
         text, deadline = with_own(command, cwd=cwd, env=env, stdin=stdin), Deadline(timeout)
         async with self._line(deadline, text):
-            run = await self._enter(text, key, shared, detect, deadline.left_s)
+            run = await self._enter(text, key, shared, detect, deadline.left_s, intent, contract)
             return await run._told(on_output, deadline.left_s)
 
     async def runs(self) -> list[Run]:
@@ -531,6 +544,11 @@ class Run:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(tell(), deadline.left_s)
         return await self.wait(deadline.left_s)
+
+    async def trace(self) -> TraceView:
+        """Everything that is known of it: contract, decision, attempts, effects, outcome."""
+        answer, _ = await self.client._ask("run.trace", {"run": self.id}, b"", TraceView)
+        return answer
 
     async def output(self) -> RunOutput:
         """All it has printed so far, as bytes."""

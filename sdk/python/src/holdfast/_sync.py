@@ -20,6 +20,7 @@ from ._session import Paint, Piece, RunOutput, Screen
 from .calls import Calls
 from .identity import Identity
 from .types import (
+    Contract,
     DetectPrompt,
     DetectQuiet,
     Event,
@@ -35,6 +36,7 @@ from .types import (
     SendAnswer,
     SessionView,
     StateView,
+    TraceView,
     TurnAnswer,
     TurnView,
     WaitAnswer,
@@ -289,11 +291,13 @@ class Session:
         env: Mapping[str, str | None] | None = None,
         stdin: str | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
+        intent: str | None = None,
+        contract: Contract | dict[str, Any] | None = None,
         ready: float | None = None,
     ) -> Run:
         """Enters a command into the session's shell and does not wait for its end. The same `key` runs once."""
         how: dict[str, Any] = {"key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
-        inner = self._inner.start(command, **how, detect=detect, ready=ready)
+        inner = self._inner.start(command, **how, detect=detect, intent=intent, contract=contract, ready=ready)
         return Run(self._portal, self._portal.run(inner))
 
     def run(
@@ -307,11 +311,13 @@ class Session:
         stdin: str | None = None,
         timeout: float | None = None,
         detect: DetectQuiet | DetectPrompt | None = None,
+        intent: str | None = None,
+        contract: Contract | dict[str, Any] | None = None,
         on_output: Callable[[str], None] | None = None,
     ) -> RunAnswer:
         """Runs a command in the session's shell and waits for its end. A timeout stops nothing: the run continues."""
         how: dict[str, Any] = {"key": key, "shared": shared, "cwd": cwd, "env": env, "stdin": stdin}
-        how |= {"timeout": timeout, "detect": detect}
+        how |= {"timeout": timeout, "detect": detect, "intent": intent, "contract": contract}
         if on_output is None:
             return self._portal.run(self._inner.run(command, **how))
         return self._portal.run_telling(lambda tell: self._inner.run(command, **how, on_output=tell), on_output)
@@ -446,6 +452,10 @@ class Run:
     def wait(self, timeout: float | None = None) -> RunAnswer:
         """Waits for its end. Raises `TimedOut` on a timeout; the run continues."""
         return self._portal.run(self._inner.wait(timeout))
+
+    def trace(self) -> TraceView:
+        """Everything that is known of it: contract, decision, attempts, effects, outcome."""
+        return self._portal.run(self._inner.trace())
 
     def output(self) -> RunOutput:
         """All it has printed so far, as bytes."""

@@ -48,6 +48,13 @@ class AsyncCalls:
         found, _ = await self._ask("actor.me", params, b"", MeAnswer)
         return found
 
+    async def actor_record(self, *, handle: Handle, action: str | None = None) -> RecordView:
+        """Get an actor's track record: its runs under contracts, and how many kept them."""
+        params = _given({"handle": handle, "action": action})
+        found: RecordView
+        found, _ = await self._ask("actor.record", params, b"", RecordView)
+        return found
+
     async def actor_remove(self, *, handle: Handle) -> Nothing:
         """Remove an actor and revoke its key."""
         params = _given({"handle": handle})
@@ -440,18 +447,18 @@ class AsyncCalls:
         found, more = await self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    async def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, contract: Contract | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "contract": contract, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = await self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    async def session_arrive(self, *, step: ArriveStep) -> ArriveAnswer:
-        """Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."""
-        params = _given({"step": step})
-        found: ArriveAnswer
-        found, _ = await self._ask("session.arrive", params, b"", ArriveAnswer)
+    async def run_trace(self, *, run: RunRef) -> TraceView:
+        """Get everything that is known of a run: its contract, decision, attempts, effects and outcome."""
+        params = _given({"run": run})
+        found: TraceView
+        found, _ = await self._ask("run.trace", params, b"", TraceView)
         return found
 
     async def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
@@ -503,13 +510,6 @@ class AsyncCalls:
         found, _ = await self._ask("session.get", params, b"", SessionView)
         return found
 
-    async def session_handover(self, *, session: str) -> HandoverAnswer:
-        """Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."""
-        params = _given({"session": session})
-        found: HandoverAnswer
-        found, _ = await self._ask("session.handover", params, b"", HandoverAnswer)
-        return found
-
     async def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """Read the session's journal, line by line as written."""
         params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
@@ -536,13 +536,6 @@ class AsyncCalls:
         params = _given({"all": all})
         found: list[SessionView]
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
-        return found
-
-    async def session_move(self, *, session: str, step: MoveStep, proof: Proof | None = None) -> MoveAnswer:
-        """Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."""
-        params = _given({"session": session, "step": step, "proof": proof})
-        found: MoveAnswer
-        found, _ = await self._ask("session.move", params, b"", MoveAnswer)
         return found
 
     async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, checkpoint_every_ms: int | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
@@ -739,6 +732,13 @@ class Calls:
         params = _given({})
         found: MeAnswer
         found, _ = self._ask("actor.me", params, b"", MeAnswer)
+        return found
+
+    def actor_record(self, *, handle: Handle, action: str | None = None) -> RecordView:
+        """Get an actor's track record: its runs under contracts, and how many kept them."""
+        params = _given({"handle": handle, "action": action})
+        found: RecordView
+        found, _ = self._ask("actor.record", params, b"", RecordView)
         return found
 
     def actor_remove(self, *, handle: Handle) -> Nothing:
@@ -1133,18 +1133,18 @@ class Calls:
         found, more = self._ask("run.output", params, b"", RunOutputAnswer)
         return found, more
 
-    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
+    def run_start(self, *, approval_wait_ms: int | None = None, command: str | None = None, contract: Contract | None = None, detect: Detect | None = None, intent: str | None = None, keep: bool | None = None, key: str | None = None, new: NewParams | None = None, on_exit: OnExit | None = None, proof: Proof | None = None, run: RunId | None = None, separate_stderr: bool | None = None, session: str | None = None, shared: bool | None = None, wait_ms: int | None = None) -> RunAnswer:
         """Run a command in a session's shell or in a new session; once per key."""
-        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
+        params = _given({"approval_wait_ms": approval_wait_ms, "command": command, "contract": contract, "detect": detect, "intent": intent, "keep": keep, "key": key, "new": new, "on_exit": on_exit, "proof": proof, "run": run, "separate_stderr": separate_stderr, "session": session, "shared": shared, "wait_ms": wait_ms})
         found: RunAnswer
         found, _ = self._ask("run.start", params, b"", RunAnswer)
         return found
 
-    def session_arrive(self, *, step: ArriveStep) -> ArriveAnswer:
-        """Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."""
-        params = _given({"step": step})
-        found: ArriveAnswer
-        found, _ = self._ask("session.arrive", params, b"", ArriveAnswer)
+    def run_trace(self, *, run: RunRef) -> TraceView:
+        """Get everything that is known of a run: its contract, decision, attempts, effects and outcome."""
+        params = _given({"run": run})
+        found: TraceView
+        found, _ = self._ask("run.trace", params, b"", TraceView)
         return found
 
     def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
@@ -1196,13 +1196,6 @@ class Calls:
         found, _ = self._ask("session.get", params, b"", SessionView)
         return found
 
-    def session_handover(self, *, session: str) -> HandoverAnswer:
-        """Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."""
-        params = _given({"session": session})
-        found: HandoverAnswer
-        found, _ = self._ask("session.handover", params, b"", HandoverAnswer)
-        return found
-
     def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """Read the session's journal, line by line as written."""
         params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
@@ -1229,13 +1222,6 @@ class Calls:
         params = _given({"all": all})
         found: list[SessionView]
         found, _ = self._ask("session.list", params, b"", list[SessionView])
-        return found
-
-    def session_move(self, *, session: str, step: MoveStep, proof: Proof | None = None) -> MoveAnswer:
-        """Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."""
-        params = _given({"session": session, "step": step, "proof": proof})
-        found: MoveAnswer
-        found, _ = self._ask("session.move", params, b"", MoveAnswer)
         return found
 
     def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, checkpoint_every_ms: int | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
