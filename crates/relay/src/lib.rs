@@ -17,7 +17,7 @@
 mod answer;
 mod carry;
 mod dial;
-mod etcd;
+pub mod etcd;
 mod reach;
 pub mod server;
 mod stream;

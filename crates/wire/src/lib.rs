@@ -18,6 +18,7 @@ pub mod frame;
 pub mod gate;
 pub mod graphs;
 pub mod hello;
+pub mod leases;
 pub mod lives;
 pub mod message;
 mod new;
