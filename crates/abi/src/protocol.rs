@@ -24,6 +24,7 @@
 //! | 0x0f | Probe | host | |
 //! | 0x10 | Flush | host | u64 fence |
 //! | 0x11 | Spare | host | u8 flags, then up to 512 times: u32 pid, u64 start time |
+//! | 0x12 | Lease | host | u64 lease fence, u64 until (ms of CLOCK_BOOTTIME), u8 flags, list cgroup directory |
 //! | 0x81 | Welcome | keeper | u8 version, u32 connection, u64 features, u64 head, u64 log head, u64 fence, u16 columns, u16 rows, u32 child pid |
 //! | 0x82 | Wake | keeper | u64 position |
 //! | 0x83 | Keys | keeper | bytes |
@@ -35,6 +36,7 @@
 //! | 0x89 | Logged | keeper | u64 log head |
 //! | 0x8a | Probed | keeper | u32 foreground group, u32 iflag, u32 oflag, u32 lflag, u32 unread input bytes |
 //! | 0x8b | Exited | keeper | u32 wait status, u64 head |
+//! | 0x8c | Fenced | keeper | u8 fenced (0: it goes on), u64 until, u32 late ms, u32 processes that could not be stopped, u64 head |
 //!
 //! **Connecting.** Hello first, else the connection is closed. The host's token is the session's secret, given to the
 //! keeper at its start; a newer host connection replaces the older. A client's token was announced by the host (Admit) and
@@ -82,6 +84,16 @@
 //! keepers. Spare names them, by pid and the start time in `/proc/<pid>/stat`: neither they nor anything below them gets the
 //! signals of End and of Signal to the tree. It replaces the earlier list; with flag 1 ([`SPARE_MORE`]) it is added to it. A
 //! keeper that knows it says so by the bit [`FEATURE_SPARE`] in Welcome's features; earlier ones spared by name.
+//!
+//! **Leases.** Lease says until when the session may run here, by a clock that also counts while the machine sleeps. At that moment the
+//! keeper stops the whole tree by itself: its cgroup is frozen, if the frame named a directory for one, and who cannot be moved there
+//! gets SIGSTOP. From then on nothing is typed: Input, Resize and Signal are Refused{FULL}, and no keys are read. The host is told by
+//! Fenced, then and whenever it connects. A Lease with a later `until` lets the tree go on, unless flag 2 ([`LEASE_STILL`]) says that it
+//! was frozen for another reason; without that flag it also lets go on what the host froze: of a leased session only the keeper thaws. A
+//! lease fence below the newest is Refused{STALE}; `until` never goes back under the same fence, but for 0, which stops the tree now.
+//! With flag 1 ([`LEASE_HARD`]) the kernel kills the keeper [`HARD_FENCE_MS`] after `until` if the keeper did not stop the tree: also one
+//! that is itself stopped. End kills the tree of a fenced session at once, without letting it go on. A keeper that knows all this says so
+//! by [`FEATURE_LEASE`].
 
 use crate::take::Take;
 
@@ -120,6 +132,14 @@ pub const SPARE_MAX: usize = 512;
 pub const SPARE_BYTES: usize = 12;
 /// [`Welcome::features`]: the keeper knows Spare.
 pub const FEATURE_SPARE: u64 = 1;
+/// [`Welcome::features`]: the keeper knows Lease.
+pub const FEATURE_LEASE: u64 = 2;
+/// [`ToKeeper::Lease`]: the keeper is killed if it does not stop the tree in time.
+pub const LEASE_HARD: u8 = 1;
+/// [`ToKeeper::Lease`]: the tree is to stand still, whatever the lease says.
+pub const LEASE_STILL: u8 = 2;
+/// From the end of a lease to the kill of a keeper that did nothing: what a keeper takes under load to stop its tree.
+pub const HARD_FENCE_MS: u64 = 300;
 /// Byte patterns in one Tty frame.
 pub const PATTERNS_MAX: usize = 8;
 /// Bytes of one pattern.
@@ -173,6 +193,7 @@ pub enum ToKeeper<'a> {
     Probe,
     Flush { fence: u64 },
     Spare { flags: u8, processes: &'a [u8] },
+    Lease { fence: u64, until_ms: u64, flags: u8, cgroup: &'a [u8] },
 }
 
 /// Processes as [`ToKeeper::Spare`] has them.
@@ -204,6 +225,7 @@ pub enum FromKeeper<'a> {
     Logged { log_head: u64 },
     Probed { foreground: u32, iflag: u32, oflag: u32, lflag: u32, unread: u32 },
     Exited { status: u32, head: u64 },
+    Fenced { fenced: u8, until_ms: u64, late_ms: u32, left: u32, head: u64 },
 }
 
 /// The greeting of a connection.
@@ -302,6 +324,9 @@ impl<'a> ToKeeper<'a> {
             ToKeeper::Probe => frame(out, 0x0f),
             ToKeeper::Flush { fence } => frame(out, 0x10).u64(fence),
             ToKeeper::Spare { flags, processes } => frame(out, 0x11).u8(flags).bytes(processes),
+            ToKeeper::Lease { fence, until_ms, flags, cgroup } => {
+                frame(out, 0x12).u64(fence).u64(until_ms).u8(flags).list(cgroup)
+            }
         };
     }
 
@@ -309,7 +334,7 @@ impl<'a> ToKeeper<'a> {
     pub fn decode(datagram: &'a [u8]) -> Result<ToKeeper<'a>, FrameError> {
         let mut take = Take(datagram);
         let kind = take.u8().ok_or(FrameError::Malformed)?;
-        if !(0x01..=0x11).contains(&kind) {
+        if !(0x01..=0x12).contains(&kind) {
             return Err(FrameError::Unknown(kind));
         }
         ToKeeper::fields(kind, &mut take).ok_or(FrameError::Malformed)
@@ -347,6 +372,11 @@ impl<'a> ToKeeper<'a> {
             0x0e => ToKeeper::End { grace_ms: take.u32()? },
             0x0f => ToKeeper::Probe,
             0x10 => ToKeeper::Flush { fence: take.u64()? },
+            0x12 => {
+                let (fence, until_ms, flags) = (take.u64()?, take.u64()?, take.u8()?);
+                let is_path = |path: &&[u8]| path.is_empty() || (path.starts_with(b"/") && !path.contains(&0));
+                ToKeeper::Lease { fence, until_ms, flags, cgroup: take.counted().filter(is_path)? }
+            }
             _ => {
                 let flags = take.u8()?;
                 let is_whole =
@@ -387,6 +417,9 @@ impl<'a> FromKeeper<'a> {
                 frame(out, 0x8a).u32(foreground).u32(iflag).u32(oflag).u32(lflag).u32(unread)
             }
             FromKeeper::Exited { status, head } => frame(out, 0x8b).u32(status).u64(head),
+            FromKeeper::Fenced { fenced, until_ms, late_ms, left, head } => {
+                frame(out, 0x8c).u8(fenced).u64(until_ms).u32(late_ms).u32(left).u64(head)
+            }
         };
     }
 
@@ -394,7 +427,7 @@ impl<'a> FromKeeper<'a> {
     pub fn decode(datagram: &'a [u8]) -> Result<FromKeeper<'a>, FrameError> {
         let mut take = Take(datagram);
         let kind = take.u8().ok_or(FrameError::Malformed)?;
-        if !(0x81..=0x8b).contains(&kind) {
+        if !(0x81..=0x8c).contains(&kind) {
             return Err(FrameError::Unknown(kind));
         }
         FromKeeper::fields(kind, &mut take).ok_or(FrameError::Malformed)
@@ -432,6 +465,13 @@ impl<'a> FromKeeper<'a> {
                 oflag: take.u32()?,
                 lflag: take.u32()?,
                 unread: take.u32()?,
+            },
+            0x8c => FromKeeper::Fenced {
+                fenced: take.u8()?,
+                until_ms: take.u64()?,
+                late_ms: take.u32()?,
+                left: take.u32()?,
+                head: take.u64()?,
             },
             _ => FromKeeper::Exited { status: take.u32()?, head: take.u64()? },
         })
@@ -481,6 +521,10 @@ mod tests {
                 ToKeeper::Spare { flags: 1, processes: &spare_list(&[(7, 8), (9, 10)]) },
                 "1101070000000800000000000000090000000a00000000000000".into(),
             ),
+            (
+                ToKeeper::Lease { fence: 7, until_ms: 0x0102, flags: LEASE_HARD | LEASE_STILL, cgroup: b"/c" },
+                "1207000000000000000201000000000000030200".to_owned() + "2f63",
+            ),
         ];
         let mut out = vec![];
         for (frame, bytes) in vectors {
@@ -529,6 +573,10 @@ mod tests {
                 "8a0100000002000000030000000400000005000000",
             ),
             (FromKeeper::Exited { status: 256, head: 9 }, "8b000100000900000000000000"),
+            (
+                FromKeeper::Fenced { fenced: 1, until_ms: 5, late_ms: 6, left: 7, head: 8 },
+                "8c01050000000000000006000000070000000800000000000000",
+            ),
         ];
         let mut out = vec![];
         for (frame, bytes) in vectors {

@@ -42,6 +42,22 @@ pub struct Start {
     /// Input streams of the life before, each with the last number that was taken: what is sent again is not written again. In the
     /// block: u32 count, then u64 stream and u64 seq each; the least recently used first.
     pub streams: Vec<(u64, u64)>,
+    /// Until when the session may run, as a Lease frame says it; none: until its command ends. In the block: u8 count (0 or 1), then u64
+    /// fence, u64 until, u8 flags and the directory's text.
+    pub lease: Option<StartLease>,
+}
+
+/// A lease from the first moment on: a host that dies before it has connected leaves no session without an end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StartLease {
+    /// The lease's fence.
+    pub fence: u64,
+    /// Until when, in ms of CLOCK_BOOTTIME.
+    pub until_ms: u64,
+    /// As in the frame.
+    pub flags: u8,
+    /// The directory of the cgroup that is frozen; empty: none.
+    pub cgroup: Vec<u8>,
 }
 
 /// How far the start came.
@@ -117,6 +133,13 @@ impl Start {
             out.extend_from_slice(&stream.to_le_bytes());
             out.extend_from_slice(&seq.to_le_bytes());
         }
+        out.push(u8::from(self.lease.is_some()));
+        if let Some(lease) = &self.lease {
+            out.extend_from_slice(&lease.fence.to_le_bytes());
+            out.extend_from_slice(&lease.until_ms.to_le_bytes());
+            out.push(lease.flags);
+            text(&mut out, &lease.cgroup);
+        }
         let length = out.len() as u32 - 4;
         out[..4].copy_from_slice(&length.to_le_bytes());
         out
@@ -151,6 +174,16 @@ impl Start {
             return None;
         }
         let streams = (0..count).map(|_| Some((take.u64()?, take.u64()?))).collect::<Option<_>>()?;
+        let lease = match take.u8()? {
+            0 => None,
+            1 => Some(StartLease {
+                fence: take.u64()?,
+                until_ms: take.u64()?,
+                flags: take.u8()?,
+                cgroup: text(&mut take)?.to_vec(),
+            }),
+            _ => return None,
+        };
         let sound = !argv.is_empty() && preface.len() <= PREFACE_BYTES_MAX && take.0.is_empty();
         sound.then_some(Start {
             secret,
@@ -167,6 +200,7 @@ impl Start {
             env,
             preface,
             streams,
+            lease,
         })
     }
 }
@@ -222,6 +256,7 @@ mod tests {
             env: vec![b"A=1".to_vec()],
             preface: b"again\r\n".to_vec(),
             streams: vec![(7, 9), (8, u64::MAX)],
+            lease: Some(StartLease { fence: 4, until_ms: 9, flags: 1, cgroup: b"/c".to_vec() }),
         };
         let block = start.encode();
         assert_eq!(Start::decode(&block[4..]), Some(start));

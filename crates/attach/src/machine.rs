@@ -248,6 +248,7 @@ impl Attached {
             | FromKeeper::Joined { .. }
             | FromKeeper::Left { .. }
             | FromKeeper::Logged { .. }
+            | FromKeeper::Fenced { .. }
             | FromKeeper::Probed { .. } => {}
         }
     }

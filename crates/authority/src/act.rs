@@ -307,6 +307,44 @@ pub struct Restored {
     pub came_from: Option<String>,
 }
 
+/// What became of the lease that makes this host the session's home.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Leased {
+    /// It was not renewed in time: the keeper stopped the tree by itself.
+    Stopped {
+        /// So long after the lease was over.
+        late_ms: u32,
+        /// Processes that could not be stopped.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        left: u32,
+        /// Where the output stood when the lease was renewed last: what came since, until the stop, came in the window.
+        renewed_at: Offset,
+    },
+    /// It was renewed, and nobody had claimed it: the tree goes on.
+    WentOn {
+        /// The lease's fence.
+        fence: u64,
+    },
+    /// Another host claimed the session: the life here is ended.
+    Claimed {
+        /// Which host; empty where the record of it is gone.
+        by: String,
+        /// Its fence.
+        fence: u64,
+        /// The fence of this life.
+        ours: u64,
+        /// Where the output stood when our lease was renewed last, and at the end: what lies between came in the window.
+        renewed_at: Offset,
+        /// As above.
+        at: Offset,
+    },
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -340,6 +378,8 @@ pub enum Act {
     Began,
     /// The processes of this life came from a checkpoint.
     Restored(Restored),
+    /// The lease of its home changed.
+    Leased(Leased),
     /// A host came back to a session that went on without it.
     Restarted,
     /// The host has a connection to the keeper and knows its log so far.
@@ -392,7 +432,7 @@ impl Act {
             Act::Header { .. } | Act::Started | Act::Began | Act::Restarted | Act::Linked | Act::Damaged { .. } => {
                 false
             }
-            Act::Forked(_) | Act::Restored(_) => false,
+            Act::Forked(_) | Act::Restored(_) | Act::Leased(_) => false,
             Act::Ended(_) | Act::Forgotten(_) | Act::Lapsed(_) | Act::Took | Act::Did { .. } => false,
             Act::RefusedMore { .. } => false,
             Act::Attached(_) | Act::Resumed(_) | Act::Joined(_) | Act::Left(_) | Act::CutOff(_) => false,

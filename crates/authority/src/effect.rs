@@ -1,6 +1,6 @@
 //! What happened, what to do about it, and what to answer.
 
-use crate::act::{Ask, Burst, Forked, Gate, Record, Restored};
+use crate::act::{Ask, Burst, Forked, Gate, Leased, Record, Restored};
 use crate::authority::State;
 use crate::deed::{Deed, DeedId, Ending};
 use crate::grants::GrantId;
@@ -67,6 +67,8 @@ pub enum Input {
     },
     /// The processes of this life came from a checkpoint.
     Restored(Restored),
+    /// The lease of its home changed.
+    Leased(Leased),
     /// A new life of the session began; nobody is attached to it yet.
     Began {
         /// Its number.

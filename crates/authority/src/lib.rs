@@ -23,7 +23,7 @@ pub mod proof;
 mod refusal;
 mod turn;
 
-pub use act::{Act, Ask, Burst, By, Change, Forked, Gate, Keys, Lapse, Outcome, Record, Restored, Revoke};
+pub use act::{Act, Ask, Burst, By, Change, Forked, Gate, Keys, Lapse, Leased, Outcome, Record, Restored, Revoke};
 pub use authority::{Authority, GRANTS, OPEN_MAX, OPERATORS, Operator, QUEUE, State};
 pub use command::{RECORDED_BYTES_MAX, recorded};
 pub use deed::{AfterKill, Deed, DeedId, Ending, Open};

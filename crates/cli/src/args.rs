@@ -314,6 +314,12 @@ pub struct NewArgs {
     /// With --portable: make a checkpoint this often, for example 10m, if something happened in the session since the last
     #[arg(long, value_name = "TIME", requires = "portable")]
     pub checkpoint_every: Option<Seconds>,
+    /// Give the session at most one life among all hosts that share the store under `lease` in config.toml; where this host cannot renew its lease, the session stands still
+    #[arg(long)]
+    pub leased: bool,
+    /// With --leased and --portable: let the kernel kill the session if its keeper cannot stop it when the lease is over
+    #[arg(long, requires = "leased", requires = "portable")]
+    pub hard_fence: bool,
     /// Recover the session by itself if it is lost (a reboot, a killed keeper) [default: `recover` in config.toml, or manual]
     #[arg(long, value_name = "WHEN", value_parser = recovery())]
     pub recover: Option<Recovery>,

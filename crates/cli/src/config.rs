@@ -20,7 +20,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 28] = [
+pub const KEYS: [&str; 34] = [
     "chord",
     "detach_key",
     "greeting",
@@ -49,6 +49,12 @@ pub const KEYS: [&str; 28] = [
     "log_format",
     "notify",
     "policy",
+    "lease",
+    "lease_ttl",
+    "lease_margin",
+    "lease_ca",
+    "lease_cert",
+    "lease_key",
 ];
 
 /// From HUP to KILL by default: editors save, databases flush.
@@ -102,6 +108,9 @@ pub struct Config {
     /// By which policy acts are judged.
     #[cfg(target_os = "linux")]
     pub policy: holdfast_host::Choice,
+    /// Where leases of sessions are kept.
+    #[cfg(target_os = "linux")]
+    pub lease: crate::lease::LeaseSettings,
 }
 
 impl Default for Config {
@@ -132,6 +141,8 @@ impl Default for Config {
             notify: Vec::new(),
             #[cfg(target_os = "linux")]
             policy: holdfast_host::Choice::default(),
+            #[cfg(target_os = "linux")]
+            lease: crate::lease::LeaseSettings::default(),
         }
     }
 }
@@ -139,7 +150,10 @@ impl Default for Config {
 /// What actors may do, what is run and what is ended comes from the file only: the environment of the process that starts the host must
 /// not widen it.
 fn is_for_the_file(key: &str) -> bool {
-    key.starts_with("rights_") || key.starts_with("reap_") || ["notify", "policy"].contains(&key)
+    key.starts_with("rights_")
+        || key.starts_with("reap_")
+        || key.starts_with("lease")
+        || ["notify", "policy"].contains(&key)
 }
 
 /// A value as it was found.
@@ -231,6 +245,12 @@ impl Config {
             "log" => self.log = found.text()?.parse()?,
             "log_format" => self.log_format = found.text()?.parse()?,
             "policy" => self.policy = found.text()?.parse()?,
+            "lease" => self.lease.store = crate::lease::LeaseSettings::store(&found.text()?)?,
+            "lease_ttl" => self.lease.ttl_ms = Some(found.time_ms()?),
+            "lease_margin" => self.lease.margin_ms = Some(found.time_ms()?),
+            "lease_ca" => self.lease.ca = Some(found.text()?.into()),
+            "lease_cert" => self.lease.cert = Some(found.text()?.into()),
+            "lease_key" => self.lease.key = Some(found.text()?.into()),
             "notify" => self.notify = crate::notify::rules(found.value())?,
             other => return Err(format!("unknown key `{other}`")),
         }
@@ -421,6 +441,12 @@ mod tests {
             log = "warn,holdfast_host::notify=debug"
             log_format = "json"
             policy = "careful"
+            lease = "etcd=http://127.0.0.1:2379"
+            lease_ttl = 10
+            lease_margin = "2s"
+            lease_ca = "/ca.pem"
+            lease_cert = "/cert.pem"
+            lease_key = "/key.pem"
             [[notify]]
             on = ["exit"]
             ring = true
@@ -462,6 +488,14 @@ mod tests {
                 by: holdfast_host::Deliver::Ring,
             }],
             policy: holdfast_host::Choice::Ready("careful"),
+            lease: crate::lease::LeaseSettings {
+                store: crate::lease::LeaseSettings::store("etcd=http://127.0.0.1:2379").unwrap(),
+                ttl_ms: Some(10_000),
+                margin_ms: Some(2_000),
+                ca: Some("/ca.pem".into()),
+                cert: Some("/cert.pem".into()),
+                key: Some("/key.pem".into()),
+            },
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
     }

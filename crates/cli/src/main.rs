@@ -18,6 +18,8 @@ mod here;
 mod hosts;
 mod journal_args;
 #[cfg(target_os = "linux")]
+#[cfg(target_os = "linux")]
+mod lease;
 mod listen;
 #[cfg(target_os = "linux")]
 mod notify;

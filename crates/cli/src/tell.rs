@@ -6,7 +6,8 @@
 use crate::show::{cut, span, visible};
 use crate::signals::SignalNumber;
 use holdfast_authority::{
-    Act, Ask, Burst, By, Change, DeedId, Ending, GrantId, Lapse, OperatorId, Outcome, Record, Revoke, State, Turn,
+    Act, Ask, Burst, By, Change, DeedId, Ending, GrantId, Lapse, Leased, OperatorId, Outcome, Record, Revoke, State,
+    Turn,
 };
 use holdfast_types::{Actor, ActorId, Handle, Hash, TimeMs, shapers_text};
 use holdfast_wire::files::Written;
@@ -110,6 +111,7 @@ impl Teller {
                     from.came_from.as_ref().map_or_else(String::new, |machine| format!(" of {}", text(machine)));
                 format!("the processes came from {}{moved}{}{hook}", text(&from.checkpoint), and_cut(&from.cut))
             }
+            Act::Leased(leased) => of_lease(leased),
             Act::Restarted => "a host took over".into(),
             Act::Damaged { what } => {
                 format!("found the journal damaged: {}; only humans act until one grants anew", text(what))
@@ -335,6 +337,20 @@ fn life(record: &Record) -> String {
 }
 
 /// Connections that were cut, at the end of a line.
+fn of_lease(leased: &Leased) -> String {
+    match leased {
+        Leased::Stopped { late_ms, left, renewed_at } => {
+            let left = if *left == 0 { String::new() } else { format!("; {left} processes could not be stopped") };
+            format!("its lease was over: stopped {late_ms} ms later{left}; last renewed at offset {renewed_at}")
+        }
+        Leased::WentOn { fence } => format!("its lease was renewed (fence {fence}): it goes on"),
+        Leased::Claimed { by, fence, ours, renewed_at, at } => format!(
+            "{} claimed it (fence {fence}, ours was {ours}): this life ended; output since the last renewal: {renewed_at} to {at}",
+            if by.is_empty() { "another host".into() } else { text(by) }
+        ),
+    }
+}
+
 fn and_cut(list: &[String]) -> String {
     match list {
         [] => String::new(),

@@ -6,6 +6,7 @@ use crate::user::{self, Other, User};
 use holdfast_abi::ring::Base;
 use holdfast_authority::identity;
 use holdfast_types::{SessionName, Size};
+use holdfast_wire::leases::Leasing;
 use holdfast_wire::lives::Recovery;
 use holdfast_wire::params::NewParams;
 use holdfast_wire::reaping::ReapAfter;
@@ -90,6 +91,8 @@ pub struct Birth {
     pub checkpoint_every_ms: Option<u64>,
     /// How, once that was looked at.
     pub portable: Option<crate::portable::Portable>,
+    /// Its home is a lease.
+    pub lease: Option<Leasing>,
     /// Whether it gets another life by itself; none: as the host is configured.
     pub recover: Option<Recovery>,
     /// How often its command is run again where it fails.
@@ -206,6 +209,7 @@ impl Birth {
             let message = format!("`checkpoint_every_ms` is too short; at least {CHECKPOINT_EVERY_MS_MIN} ms");
             return Err(Fault::new(Code::BadRequest, message).hint("the session stands still for each checkpoint"));
         }
+        must_be_leasable(params.lease, params.portable, params.ahead, config)?;
         let has_nul = |texts: &[String]| texts.iter().any(|text| text.contains('\0'));
         if has_nul(&command) || has_nul(&env) || has_nul(params.on_resume.as_slice()) || cwd.contains('\0') {
             return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
@@ -233,11 +237,29 @@ impl Birth {
             on_resume: params.on_resume,
             checkpoint_every_ms: params.checkpoint_every_ms,
             portable: None,
+            lease: params.lease,
             recover: params.recover,
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
             reap_after: params.reap_after,
         })
     }
+}
+
+/// A lease needs a store; and one that kills, processes that end with their keeper.
+fn must_be_leasable(lease: Option<Leasing>, portable: bool, ahead: bool, config: &HostConfig) -> Result<(), Fault> {
+    let Some(lease) = lease else { return Ok(()) };
+    if config.lease.is_none() {
+        return Err(Fault::new(Code::CannotStart, "this host has no store of leases")
+            .hint("set `lease = \"etcd=http://NAME:PORT\"` in config.toml, and run: holdfast host restart"));
+    }
+    if lease.hard && !portable {
+        let message = "a hard fence kills the keeper, and only a portable session's processes end with that";
+        return Err(Fault::new(Code::BadRequest, message).hint("add --portable, or leave out --hard-fence"));
+    }
+    if ahead {
+        return Err(Fault::new(Code::BadRequest, "a leased session cannot be started ahead of need"));
+    }
+    Ok(())
 }
 
 /// The soft limit of open files the host was started with: sessions get that one, where nothing is said.

@@ -28,6 +28,7 @@ mod given;
 mod holder;
 mod hooks;
 mod journal;
+mod leases;
 mod lines;
 mod link;
 mod lives;
@@ -81,6 +82,8 @@ pub use gate::{Choice, POLICY_DIR};
 pub use given::given;
 pub use holder::{hold, let_go};
 pub use holdfast_http::{Listen, Tls};
+pub use holdfast_relay::Cluster;
+pub use leases::LeaseConfig;
 pub use log::{LogFormat, LogLevels, begin_log};
 pub use notify::{Deliver, On, Rule};
 pub use reap::Rules as ReapRules;
@@ -130,6 +133,8 @@ pub struct HostConfig {
     pub reap: ReapRules,
     /// By which policy acts are judged.
     pub policy: Choice,
+    /// Where leases of sessions are kept; none: sessions are this machine's.
+    pub lease: Option<LeaseConfig>,
     /// The shell of a session for which no command is given; none: the user's.
     pub shell: Option<String>,
     /// Where new sessions begin to count: at zero. Tests begin elsewhere, as a session that is recovered or moved will.
@@ -151,6 +156,7 @@ impl Default for HostConfig {
             recover: holdfast_wire::lives::Recovery::Manual,
             reap: ReapRules::default(),
             policy: Choice::default(),
+            lease: None,
             shell: None,
             base: Base::default(),
         }
@@ -306,6 +312,7 @@ async fn serve(home: &Home, config: &HostConfig, given: Option<OwnedFd>) -> io::
 fn follow_all(server: &Rc<serve::Server>) {
     tokio::task::spawn_local(hooks::follow(Rc::clone(server)));
     tokio::task::spawn_local(lives::follow(Rc::clone(server)));
+    tokio::task::spawn_local(leases::follow(Rc::clone(server)));
     tokio::task::spawn_local(reap::follow(Rc::clone(server)));
     tokio::task::spawn_local(portable::auto::follow(Rc::clone(server)));
     tokio::task::spawn_local(gate::follow(Rc::clone(server)));

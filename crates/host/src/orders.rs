@@ -38,7 +38,7 @@ pub(crate) fn orders(session: &Session, spec: &Spec, birth: &Birth, secret: [u8;
     set("HOLDFAST_SESSION_NAME", spec.name.as_str().as_bytes());
     // For resources that check who acts: both grow with each life.
     set("HOLDFAST_INCARNATION", session.incarnation().max(1).to_string().as_bytes());
-    set("HOLDFAST_FENCE", session.fence().0.to_string().as_bytes());
+    set("HOLDFAST_FENCE", crate::lives::token(session, spec).to_string().as_bytes());
     let is_own = birth.other.is_none();
     if is_own {
         let seen = crate::portable::seen_dir(session, spec);
@@ -76,6 +76,7 @@ pub(crate) fn orders(session: &Session, spec: &Spec, birth: &Birth, secret: [u8;
         env,
         preface: Vec::new(),
         streams: Vec::new(),
+        lease: None,
     })
 }
 

@@ -76,6 +76,7 @@ impl Registry {
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 gate: Rc::new(Gate::new(config.policy, home)),
                 lives: Rc::default(),
+                leases: config.lease.as_ref().map(|lease| crate::leases::Leases::new(lease, home)).transpose()?,
                 reaper: Rc::new(crate::reap::Reaper::new(config.reap.clone())),
                 alarm: Rc::default(),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
@@ -149,6 +150,7 @@ impl Registry {
             wall: None,
             gate: None,
             portable: None,
+            lease: None,
             passing: false,
             ahead: false,
             begun_ms: None,
@@ -267,7 +269,11 @@ impl Registry {
         let passing = ahead || run.as_ref().is_some_and(|own| !own.keep);
         let mut spec = Spec { passing, ahead, ..Spec::of(id, name, birth, ring_bytes, &secret) };
         let session = Session::new(spec.clone(), &self.shared, Origin::New);
+        // Nothing of it begins before it is known that it lives nowhere else.
+        let claim = session.claim(self.shared.leases.as_deref(), spec.lease.as_ref(), 1).await?;
+        let lease = session.start_lease(&mut spec.lease, claim);
         let mut start = orders(&session, &spec, birth, secret)?;
+        start.lease = lease;
         let shell = integrate(&self.shared, &session, &mut start, birth);
         spec.shell = shell.as_ref().map(|shell| shell.kind);
         crate::wall::put_up(&session, &spec, &mut start)?;
@@ -279,6 +285,7 @@ impl Registry {
         {
             let mut state = session.state.borrow_mut();
             (state.spec.shell, state.base) = (spec.shell, birth.base.output);
+            state.spec.lease = spec.lease.clone();
         }
         let cannot = |error: io::Error| {
             Fault::new(Code::CannotStart, format!("cannot create the session's files: {error}"))
@@ -311,6 +318,7 @@ impl Registry {
                 let _ = std::fs::remove_file(&session.socket);
                 let _ = std::fs::remove_file(&session.agent_link);
                 session.leave_seam();
+                session.release_lease();
                 return Err(fault);
             }
         }
@@ -536,6 +544,9 @@ pub fn new_id() -> SessionId {
 pub(crate) async fn take_up(session: Rc<Session>) {
     if !session.is_live() {
         session.found_over();
+        if session.view_life() == Life::Ended {
+            session.release_lease();
+        }
         session.end_runs();
         session.take_up_contracts();
         session.shrink_ring();

@@ -49,6 +49,9 @@ pub struct Spec {
     /// How checkpoints of its processes can be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub portable: Option<crate::portable::Portable>,
+    /// Its home is a lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<crate::session::SpecLease>,
     /// It was made for one run alone: nobody looks for it once it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passing: bool,
@@ -115,6 +118,7 @@ impl Spec {
             wall: birth.wall.clone(),
             gate: birth.gate,
             portable: birth.portable.clone(),
+            lease: birth.lease.map(crate::session::SpecLease::of),
             passing: false,
             ahead: false,
             begun_ms: None,

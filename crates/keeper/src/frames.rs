@@ -95,7 +95,8 @@ impl Keeper {
             | ToKeeper::End { .. }
             | ToKeeper::Probe
             | ToKeeper::Flush { .. }
-            | ToKeeper::Spare { .. } => match self.connections[at].role {
+            | ToKeeper::Spare { .. }
+            | ToKeeper::Lease { .. } => match self.connections[at].role {
                 Role::Host => self.obey(at, frame),
                 Role::Client { .. } | Role::Newcomer => self.refuse(at, refused::HOST, 0, 0),
             },
@@ -122,12 +123,19 @@ impl Keeper {
                 self.log_armed = true;
                 self.announce_log();
             }
+            // What stands still for its lease must not run once more to hear of its end.
+            ToKeeper::End { .. } if self.is_over() => {
+                self.ending.ask(0, sys::monotonic_ms());
+                self.signal_tree(&[libc::SIGKILL]);
+                self.reap();
+            }
             ToKeeper::End { grace_ms } => {
                 if self.ending.ask(grace_ms, sys::monotonic_ms()) {
                     self.signal_tree(&[libc::SIGHUP, libc::SIGCONT]);
                     self.reap();
                 }
             }
+            ToKeeper::Lease { fence, until_ms, flags, cgroup } => self.hear_lease(at, fence, until_ms, flags, cgroup),
             ToKeeper::Spare { flags, processes } => {
                 if flags & SPARE_MORE == 0 {
                     self.spared.clear();

@@ -13,7 +13,10 @@ use holdfast_abi::ring::{Ring, STATE_ENDED};
 use crate::connections::{Connections, Role};
 use crate::ending::Ending;
 use crate::flow::{Follower, Hold, sooner};
+use crate::lease::Lease;
+use crate::leased::Alarms;
 use crate::queue::Queue;
+use crate::still;
 use crate::streams::Streams;
 use crate::sys::{self, NOT_POLLED, Reaped, polled};
 use crate::terminal::Terminal;
@@ -29,7 +32,8 @@ const SIGNAL_BYTES: usize = std::mem::size_of::<libc::signalfd_siginfo>();
 const TERMINAL: usize = 0;
 const LISTENER: usize = 1;
 const SIGNALS: usize = 2;
-const FIXED: usize = 3;
+const LEASE: usize = 3;
+const FIXED: usize = 4;
 
 /// What a keeper is made of.
 #[derive(Debug)]
@@ -52,6 +56,10 @@ pub struct Parts {
     pub size: (u16, u16),
     /// What input streams had, in the life before.
     pub streams: Streams,
+    /// Until when it may run here.
+    pub lease: Lease,
+    /// What wakes the keeper then, and what kills it.
+    pub alarms: Alarms,
 }
 
 /// The keeper of one session.
@@ -76,6 +84,10 @@ pub struct Keeper {
     pub(crate) buffer: Vec<u8>,
     pub(crate) scratch: Vec<u8>,
     pub(crate) status: Option<i32>,
+    /// Who was stopped by a signal when the lease was over.
+    pub(crate) stopped: still::Stopped,
+    pub(crate) late_ms: u32,
+    pub(crate) left: u32,
     /// Since the processes settled: output read, and whether none is left.
     pub(crate) last_output_bytes: u64,
     pub(crate) drained: bool,
@@ -107,6 +119,9 @@ impl Keeper {
             buffer: Vec::with_capacity(FRAME_BYTES_MAX),
             scratch: Vec::new(),
             status: None,
+            stopped: still::Stopped::new(),
+            late_ms: 0,
+            left: 0,
             last_output_bytes: 0,
             drained: false,
             terminal_lost: false,
@@ -183,7 +198,7 @@ impl Keeper {
         if self.head < hold.limit {
             events |= libc::POLLIN;
         }
-        if !self.queue.is_empty() {
+        if !self.queue.is_empty() && !self.parts.lease.is_fenced() {
             events |= libc::POLLOUT;
         }
         let silent = events == 0 || self.terminal_lost;
@@ -192,6 +207,8 @@ impl Keeper {
         let crowded = self.crowded_until_ms.is_some();
         slots.push(if crowded { NOT_POLLED } else { polled(parts.listener.as_fd(), libc::POLLIN) });
         slots.push(polled(parts.signals.as_fd(), libc::POLLIN));
+        let alarm = parts.alarms.alarm.as_ref().filter(|_| !parts.lease.is_fenced());
+        slots.push(alarm.map_or(NOT_POLLED, |alarm| polled(alarm.as_fd(), libc::POLLIN)));
         let may_read_keys = self.keys_room() > 0;
         for connection in self.connections.iter() {
             slots.push(polled(connection.socket(), libc::POLLIN));
@@ -202,6 +219,10 @@ impl Keeper {
 
     fn round(&mut self, slots: &[libc::pollfd], hold: Hold) {
         let now_ms = sys::monotonic_ms();
+        // Before anything else, whoever woke us.
+        if slots[LEASE].revents != 0 || self.parts.lease.is_due(sys::boottime_ms) {
+            self.fence();
+        }
         if slots[SIGNALS].revents != 0 {
             self.reap();
         }

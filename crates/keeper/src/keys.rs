@@ -26,7 +26,7 @@ impl Keeper {
 
     /// Records something before it takes effect. False where the log has no room: then it must not take effect.
     pub(crate) fn record(&mut self, entry: &Entry<'_>) -> bool {
-        if (RECORD_HEADER_BYTES + entry.bytes.len()).next_multiple_of(8) > self.log_room() {
+        if self.is_over() || (RECORD_HEADER_BYTES + entry.bytes.len()).next_multiple_of(8) > self.log_room() {
             return false;
         }
         let flags = if entry.kind == Kind::Input { self.parts.terminal.echo_flag() } else { 0 };
@@ -123,7 +123,7 @@ impl Keeper {
 
     /// How many keys may be read now; none while some still wait or the log could not take them.
     pub(crate) fn keys_room(&self) -> usize {
-        if !self.queue.is_empty() {
+        if !self.queue.is_empty() || self.is_over() {
             return 0;
         }
         let room = self.log_room().saturating_sub(RECORD_HEADER_BYTES) / 8 * 8;

@@ -2,7 +2,7 @@
 //!
 //! It reads the terminal straight into the session's ring file and serves one socket, as [`holdfast_abi::protocol`]
 //! says. One thread, one poll loop ([`keeper`]), no timers while nothing happens. What it decides is kept apart from what
-//! it does: [`flow`], [`turn`], [`streams`], [`queue`], [`chord`] and [`ending`] know no descriptors and no clock.
+//! it does: [`flow`], [`turn`], [`streams`], [`queue`], [`chord`], [`lease`] and [`ending`] know no descriptors and no clock.
 //!
 //! It knows no policy and parses no output. Signals do not end it: all are blocked (only KILL and faults remain), so a
 //! logout or a stray HUP, INT or TERM leaves sessions alone; a session ends by its child's end or by an End frame.
@@ -15,11 +15,14 @@ pub mod flow;
 mod frames;
 pub mod keeper;
 mod keys;
+pub mod lease;
+pub mod leased;
 mod newcomers;
 mod output;
 pub mod queue;
 pub mod setup;
 pub mod spawn;
+pub mod still;
 pub mod streams;
 pub mod sys;
 pub mod terminal;

@@ -2,7 +2,9 @@
 
 use std::os::fd::AsFd;
 
-use holdfast_abi::protocol::{CONNECTIONS_MAX, FEATURE_SPARE, FromKeeper, ToKeeper, Token, VERSION, Welcome, refused};
+use holdfast_abi::protocol::{
+    CONNECTIONS_MAX, FEATURE_LEASE, FEATURE_SPARE, FromKeeper, ToKeeper, Token, VERSION, Welcome, refused,
+};
 
 use crate::connections::Role;
 use crate::keeper::Keeper;
@@ -96,7 +98,7 @@ impl Keeper {
         let welcome = Welcome {
             version: VERSION,
             connection: self.connections[at].number,
-            features: FEATURE_SPARE,
+            features: FEATURE_SPARE | FEATURE_LEASE,
             head: self.head,
             log_head: self.log_head,
             fence: self.turn.fence(),
@@ -112,6 +114,9 @@ impl Keeper {
             if !self.connections[client].gone {
                 self.announce(client);
             }
+        }
+        if self.parts.lease.is_fenced() {
+            self.say_fenced();
         }
     }
 

@@ -10,6 +10,8 @@ use holdfast_abi::ring::{GUARD_BYTES, Ring, STATE_RUNNING};
 use holdfast_abi::start::{START_BYTES_MAX, Stage, Start, Started};
 
 use crate::keeper::{Keeper, Parts};
+use crate::lease::Lease;
+use crate::leased::Alarms;
 use crate::streams::Streams;
 use crate::terminal::Terminal;
 use crate::{spawn, sys};
@@ -104,12 +106,31 @@ fn session(start: &Start) -> Result<Parts, Failed> {
     let listener = sys::socket::listen(&start.socket_path).map_err(Failed::at(Stage::Socket))?;
     made.0.push(socket_path.clone());
     let path = terminal.path().map_err(Failed::at(Stage::Terminal))?;
+    let lease = Lease::of(start.lease.clone());
+    let mut alarms = Alarms::default();
+    alarms.set(&lease).map_err(Failed::at(Stage::Block))?;
+    if lease.is_over(sys::boottime_ms) {
+        // It was over before it began.
+        return Err(Failed { stage: Stage::Block, errno: libc::ETIME });
+    }
     let child = spawn::spawn(start, &path)?;
     made.0.clear();
     ring.header().child_pid.store(child as u32, Ordering::Relaxed);
     ring.header().state.store(STATE_RUNNING, Ordering::Release);
     let streams = Streams::of_before(&start.streams);
-    Ok(Parts { ring, terminal, child, signals, listener, socket_path, secret: start.secret, size, streams })
+    Ok(Parts {
+        ring,
+        terminal,
+        child,
+        signals,
+        listener,
+        socket_path,
+        secret: start.secret,
+        size,
+        streams,
+        lease,
+        alarms,
+    })
 }
 
 /// Cuts every tie to whoever started us: its session, its descriptors, its directory, its signals.

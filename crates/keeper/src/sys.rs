@@ -47,6 +47,55 @@ pub fn epoch_ms() -> u64 {
     clock_ms(libc::CLOCK_REALTIME)
 }
 
+/// A clock that never goes back, and goes on while the machine sleeps.
+#[must_use]
+pub fn boottime_ms() -> u64 {
+    clock_ms(libc::CLOCK_BOOTTIME)
+}
+
+fn at(ms: u64) -> libc::itimerspec {
+    let time = |ms: u64| libc::timespec { tv_sec: (ms / 1000) as _, tv_nsec: (ms % 1000 * 1_000_000) as _ };
+    libc::itimerspec { it_interval: time(0), it_value: time(ms) }
+}
+
+/// A descriptor that becomes readable at a moment of [`boottime_ms`]; never, until it was set.
+pub fn alarm() -> io::Result<OwnedFd> {
+    // SAFETY: no memory is involved.
+    own(unsafe { libc::timerfd_create(libc::CLOCK_BOOTTIME, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK) })
+}
+
+/// Sets an [`alarm`]; a moment that has passed counts. 0 is never.
+pub fn set_alarm(alarm: BorrowedFd<'_>, at_ms: u64) -> io::Result<()> {
+    // SAFETY: the time is a local; the one before is not asked for.
+    let set =
+        unsafe { libc::timerfd_settime(alarm.as_raw_fd(), libc::TFD_TIMER_ABSTIME, &at(at_ms), std::ptr::null_mut()) };
+    check(set).map(|_| ())
+}
+
+/// A timer of the kernel's that kills this process, also where it is stopped.
+#[derive(Debug)]
+pub struct Doom(libc::timer_t);
+
+impl Doom {
+    /// One that is not set.
+    pub fn new() -> io::Result<Doom> {
+        // SAFETY: sigevent is plain numbers; all zeros is one.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_SIGNAL;
+        event.sigev_signo = libc::SIGKILL;
+        let mut timer: libc::timer_t = std::ptr::null_mut();
+        // SAFETY: both are locals of the right types.
+        check(unsafe { libc::timer_create(libc::CLOCK_BOOTTIME, &mut event, &mut timer) })?;
+        Ok(Doom(timer))
+    }
+
+    /// At a moment of [`boottime_ms`]; 0 is never.
+    pub fn set(&self, at_ms: u64) -> io::Result<()> {
+        // SAFETY: the timer is ours; the one before is not asked for.
+        check(unsafe { libc::timer_settime(self.0, libc::TIMER_ABSTIME, &at(at_ms), std::ptr::null_mut()) }).map(|_| ())
+    }
+}
+
 /// A slot that is not looked at. (A descriptor with no events asked for would still report a hang-up, for ever.)
 pub const NOT_POLLED: libc::pollfd = libc::pollfd { fd: -1, events: 0, revents: 0 };
 

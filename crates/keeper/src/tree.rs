@@ -51,6 +51,19 @@ fn is_spared(pid: u32, spared: &Spared) -> bool {
     !spared.is_empty() && start_time(pid).is_some_and(|start| spared.contains(&(pid, start)))
 }
 
+/// Where the signal that stopped a process stands there, until its parent asked for it.
+const STOP_SIGNAL: usize = 49;
+
+/// How a process is, as `/proc/<pid>/stat` says it, and by which signal it was stopped.
+#[must_use]
+pub fn state(pid: u32) -> Option<(char, i32)> {
+    let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let behind = line.iter().rposition(|&byte| byte == b')')? + 1;
+    let mut words = std::str::from_utf8(&line[behind..]).ok()?.split_ascii_whitespace();
+    let state = words.next()?.chars().next()?;
+    Some((state, words.nth(STOP_SIGNAL - 1).and_then(|word| word.parse().ok()).unwrap_or(0)))
+}
+
 /// When a process started, in clock ticks since boot: with the pid, who it is.
 #[must_use]
 pub fn start_time(pid: u32) -> Option<u64> {

@@ -74,6 +74,11 @@ impl Cgroup {
         fs::remove_dir(&self.dir)
     }
 
+    /// Its directory.
+    pub fn dir(&self) -> &std::path::Path {
+        &self.dir
+    }
+
     /// As `/proc/<pid>/cgroup` names it, and the one it is made in.
     pub fn paths(&self) -> (&str, &str) {
         (&self.path, &self.home)

@@ -112,6 +112,13 @@ impl Freezer {
         without_keeper_nobody(gone_on)
     }
 
+    /// The directory of the cgroup that a freeze of this session uses, made where it was missing; none where there is none to be had.
+    /// A process in the keeper's cgroup can stop the session there without us.
+    #[must_use]
+    pub fn directory(&self, keeper: u32) -> Option<std::path::PathBuf> {
+        self.cgroup_of(keeper).filter(|cgroup| cgroup.make().is_ok()).map(|cgroup| cgroup.dir().to_owned())
+    }
+
     /// Removes the session's cgroup once the session is over. One that still has processes stays; so does one in a
     /// keeper's cgroup that is not ours, which goes with that.
     pub fn forget(&self) {

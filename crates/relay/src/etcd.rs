@@ -1,4 +1,5 @@
-//! The few calls of etcd that relays need, over its JSON gateway: a lease, keys under it, a look at what lies below a prefix.
+//! The few calls of etcd that relays and hosts need, over its JSON gateway: a lease, keys under it, a look at what lies below a prefix, a
+//! transaction that compares.
 //!
 //! Several members are tried in turn, beginning with the one that answered last. Every call has a deadline and a bound on its answer. A call
 //! may have taken effect although it failed: all of them can be repeated.
@@ -83,7 +84,7 @@ impl Cluster {
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EtcdError {
+pub enum EtcdError {
     /// The lease is over.
     #[error("the lease is over")]
     LeaseOver,
@@ -94,21 +95,46 @@ pub(crate) enum EtcdError {
 
 /// A lease's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lease(i64);
+pub struct Lease(pub i64);
 
 /// A change of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+#[allow(missing_docs)] // what the fields are is plain
+pub enum Change {
     Put { key: String, value: String },
     Delete { key: String },
 }
 
+/// What must be true of a key for a transaction to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Compare {
+    /// It is there.
+    There(String),
+    /// It is not.
+    Absent(String),
+    /// It was written at this revision, and not since.
+    Written(String, u64),
+}
+
+/// A key's value, and the revision at which it was written.
+pub type Kept = (String, u64);
+
+/// What became of a transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Tried {
+    /// It happened at this revision.
+    Done(u64),
+    /// It did not; the key that was asked about is this.
+    Not(Option<Kept>),
+}
+
 /// A cluster.
-pub(crate) struct Etcd {
+pub struct Etcd {
     members: Vec<Member>,
     tls: TlsConnector,
     /// The member that answered last.
     good: AtomicUsize,
+    call: Duration,
 }
 
 impl std::fmt::Debug for Etcd {
@@ -121,6 +147,8 @@ impl std::fmt::Debug for Etcd {
 struct Granted {
     #[serde(rename = "ID")]
     id: String,
+    #[serde(rename = "TTL", default)]
+    ttl_s: Option<String>,
 }
 
 /// Numbers of 64 bits are texts, and fields that are zero are left out.
@@ -145,26 +173,107 @@ struct Range {
 struct Pair {
     #[serde(default)]
     value: String,
+    #[serde(default)]
+    mod_revision: String,
+}
+
+impl Pair {
+    fn text(&self) -> Option<String> {
+        BASE64_STANDARD.decode(&self.value).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+    }
+
+    fn kept(&self) -> Result<Kept, EtcdError> {
+        let strange = || EtcdError::Failed("etcd has a value there that is not ours".into());
+        Ok((self.text().ok_or_else(strange)?, self.mod_revision.parse().map_err(|_| strange())?))
+    }
+}
+
+#[derive(Deserialize)]
+struct Txn {
+    header: Header,
+    #[serde(default)]
+    succeeded: bool,
+    #[serde(default)]
+    responses: Vec<Response>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    revision: String,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    response_range: Option<Range>,
 }
 
 impl Etcd {
     /// Reads the files that are named; connects to nothing yet.
     pub fn new(cluster: &Cluster) -> io::Result<Etcd> {
         let tls = connector(cluster.authorities.as_deref(), cluster.certificate.as_ref())?;
-        Ok(Etcd { members: cluster.members.clone(), tls, good: AtomicUsize::new(0) })
+        Ok(Etcd { members: cluster.members.clone(), tls, good: AtomicUsize::new(0), call: CALL })
     }
 
-    /// A new lease.
-    pub async fn grant(&self, ttl: Duration) -> Result<Lease, EtcdError> {
+    /// The same, with another time that one member may take.
+    #[must_use]
+    pub fn within(self, call: Duration) -> Etcd {
+        Etcd { call, ..self }
+    }
+
+    /// A new lease, and for how long it is: that may be longer than was asked for.
+    pub async fn grant(&self, ttl: Duration) -> Result<(Lease, Duration), EtcdError> {
         let granted: Granted = self.call("/v3/lease/grant", &json!({ "TTL": ttl.as_secs().max(1) })).await?;
-        granted.id.parse().map(Lease).map_err(|_| EtcdError::Failed("etcd answered with no lease".into()))
+        let strange = || EtcdError::Failed("etcd answered with no lease".into());
+        Ok((granted.id.parse().map(Lease).map_err(|_| strange())?, seconds(granted.ttl_s).ok_or_else(strange)?))
     }
 
-    /// Lets a lease go on.
-    pub async fn renew(&self, Lease(id): Lease) -> Result<(), EtcdError> {
+    /// Lets a lease go on; gives for how long.
+    pub async fn renew(&self, Lease(id): Lease) -> Result<Duration, EtcdError> {
         let renewed: Renewed = self.call("/v3/lease/keepalive", &json!({ "ID": id.to_string() })).await?;
-        let left = renewed.result.and_then(|result| result.ttl_s).and_then(|text| text.parse::<i64>().ok());
-        if left.is_some_and(|left| left > 0) { Ok(()) } else { Err(EtcdError::LeaseOver) }
+        renewed.result.and_then(|result| seconds(result.ttl_s)).ok_or(EtcdError::LeaseOver)
+    }
+
+    /// How long a lease still lives; none: it is over.
+    pub async fn left(&self, Lease(id): Lease) -> Result<Option<Duration>, EtcdError> {
+        let left: RenewedFor = self.call("/v3/lease/timetolive", &json!({ "ID": id.to_string() })).await?;
+        Ok(seconds(left.ttl_s))
+    }
+
+    /// A key's value. Asked of the whole cluster, not of what one member happens to know.
+    pub async fn get(&self, key: &str) -> Result<Option<Kept>, EtcdError> {
+        let found: Range = self.call("/v3/kv/range", &json!({ "key": text(key) })).await?;
+        found.kvs.first().map(Pair::kept).transpose()
+    }
+
+    /// Makes a change if all of this is true; else says what the change's key is.
+    pub async fn attempt(&self, compares: &[Compare], change: &Change) -> Result<Tried, EtcdError> {
+        let compare = |compare: &Compare| match compare {
+            Compare::There(key) => {
+                json!({ "key": text(key), "target": "CREATE", "result": "GREATER", "create_revision": "0" })
+            }
+            Compare::Absent(key) => {
+                json!({ "key": text(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0" })
+            }
+            Compare::Written(key, revision) => {
+                json!({ "key": text(key), "target": "MOD", "result": "EQUAL", "mod_revision": revision.to_string() })
+            }
+        };
+        let (success, key) = match change {
+            Change::Put { key, value } => (json!({ "request_put": { "key": text(key), "value": text(value) } }), key),
+            Change::Delete { key } => (json!({ "request_delete_range": { "key": text(key) } }), key),
+        };
+        let asked = json!({
+            "compare": compares.iter().map(compare).collect::<Vec<_>>(),
+            "success": [success],
+            "failure": [{ "request_range": { "key": text(key) } }],
+        });
+        let txn: Txn = self.call("/v3/kv/txn", &asked).await?;
+        if txn.succeeded {
+            let strange = |_| EtcdError::Failed("etcd answered with no revision".into());
+            return txn.header.revision.parse().map(Tried::Done).map_err(strange);
+        }
+        let found = txn.responses.iter().find_map(|response| response.response_range.as_ref());
+        found.and_then(|range| range.kvs.first()).map(Pair::kept).transpose().map(Tried::Not)
     }
 
     /// Ends a lease, and what lies under it.
@@ -193,9 +302,7 @@ impl Etcd {
         }
         let asked = json!({ "key": text(prefix), "range_end": BASE64_STANDARD.encode(end), "limit": max.to_string() });
         let found: Range = self.call("/v3/kv/range", &asked).await?;
-        let decoded =
-            |pair: Pair| BASE64_STANDARD.decode(pair.value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        Ok(found.kvs.into_iter().filter_map(decoded).collect())
+        Ok(found.kvs.iter().filter_map(Pair::text).collect())
     }
 
     async fn call<T: DeserializeOwned>(&self, path: &str, asked: &Value) -> Result<T, EtcdError> {
@@ -204,7 +311,7 @@ impl Etcd {
         for at in (0..self.members.len()).map(|step| (first + step) % self.members.len()) {
             let member = &self.members[at];
             let failed = |reason: String| EtcdError::Failed(format!("{}:{}: {reason}", member.name, member.port));
-            match tokio::time::timeout(CALL, self.ask(member, path, asked)).await {
+            match tokio::time::timeout(self.call, self.ask(member, path, asked)).await {
                 Ok(Ok((true, bytes))) => match serde_json::from_slice(&bytes) {
                     Ok(answer) => {
                         self.good.store(at, Ordering::Relaxed);
@@ -256,6 +363,11 @@ impl Etcd {
             _ = &mut connection => exchange.await,
         }
     }
+}
+
+/// Seconds above zero.
+fn seconds(text: Option<String>) -> Option<Duration> {
+    text.and_then(|text| text.parse().ok()).filter(|seconds| *seconds > 0).map(Duration::from_secs)
 }
 
 fn text(plain: &str) -> String {

@@ -18,7 +18,7 @@ mod answer;
 mod carry;
 mod dial;
 mod direct;
-mod etcd;
+pub mod etcd;
 mod reach;
 pub mod server;
 mod stream;

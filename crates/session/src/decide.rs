@@ -72,6 +72,7 @@ fn may_wait_for_room(input: &Input) -> bool {
         Input::Started { .. }
         | Input::Forked { .. }
         | Input::Restored(_)
+        | Input::Leased(_)
         | Input::Began { .. }
         | Input::Restarted { .. }
         | Input::Damaged { .. }

@@ -76,6 +76,8 @@ impl Core {
             }
             // The end follows an exit; the ring's header has it all.
             FromKeeper::Exited { .. } | FromKeeper::Welcome(_) | FromKeeper::Keys { .. } => {}
+            // Its lease is the host's affair.
+            FromKeeper::Fenced { .. } => {}
         }
     }
 

@@ -15,6 +15,7 @@
 mod cast;
 mod ctx;
 mod findings;
+mod lease;
 mod net;
 mod others;
 mod program;
@@ -29,6 +30,7 @@ pub mod keeper;
 pub mod oracle;
 
 pub use ctx::Counts;
+pub use lease::{LeaseCounts, run_leases};
 /// Steps of a usual run: a few seconds of its clock.
 pub const STEPS: u32 = 3000;
 pub use world::{Outcome, run};

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `moved`, `carried`, `arriving/*/parcel`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `lease.json`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
 //! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `contracts`, `records`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
@@ -95,6 +96,8 @@ pub const HOSTS: Format = Format { kind: "hosts", version: 2 };
 pub const TERMINAL: Format = Format { kind: "terminal", version: 2 };
 /// The host's own key.
 pub const HOST_KEY: Format = Format { kind: "host-key", version: 2 };
+/// The number of the host's lease.
+pub const LEASE: Format = Format { kind: "lease", version: 2 };
 /// Relays the host waits at.
 pub const RELAYS: Format = Format { kind: "relays", version: 2 };
 /// Where the host listens itself.

@@ -20,6 +20,7 @@ pub mod gate;
 pub mod graphs;
 pub mod handover;
 pub mod hello;
+pub mod leases;
 pub mod lives;
 pub mod message;
 pub mod moves;

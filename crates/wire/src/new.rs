@@ -1,5 +1,6 @@
 //! What a session is started with.
 
+use crate::leases::Leasing;
 use crate::lives::Recovery;
 use crate::reaping::ReapAfter;
 use crate::seam::Seam;
@@ -65,6 +66,10 @@ pub struct NewParams {
     /// For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_every_ms: Option<u64>,
+    /// Make its home a lease: it has at most one life among all hosts that share a store of leases, and stands still where this host
+    /// cannot renew its lease. Only where the host is configured with such a store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Leasing>,
     /// Whether it gets another life by itself where it is lost; left out: as the host is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recover: Option<Recovery>,

@@ -2,6 +2,7 @@
 
 use crate::attention::{Listener, StateView, Until};
 use crate::forks::ForkedView;
+use crate::leases::LeaseView;
 use crate::lives::LostView;
 use crate::moves::MovedView;
 pub use crate::new::NewParams;
@@ -147,6 +148,9 @@ pub struct SessionView {
     /// When its next life begins by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_life_ms: Option<TimeMs>,
+    /// Its lease, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Box<LeaseView>>,
     /// Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reap: Option<Box<ReapView>>,

@@ -46,6 +46,7 @@ const CLOSED: &[Closed] = &[
         ],
     },
     Closed { dir: "flow", pure: true, may: &["holdfast-types", "saphyr-parser", "serde", "serde_json", "thiserror"] },
+    Closed { dir: "lease", pure: true, may: &["holdfast-types", "serde"] },
     Closed {
         dir: "session",
         pure: true,

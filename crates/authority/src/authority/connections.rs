@@ -46,6 +46,11 @@ impl Authority {
         Ok(Reply::Done)
     }
 
+    pub(super) fn leased(&mut self, step: &mut Step, leased: Leased) -> Result<Reply, Refusal> {
+        self.commit(step, By::Host, Act::Leased(leased), self.state.fence, vec![]);
+        Ok(Reply::Done)
+    }
+
     /// The tree is another: nobody is attached, nothing is frozen, and no write of the life before may reach it.
     pub(super) fn began(&mut self, step: &mut Step, incarnation: u32) -> Result<Reply, Refusal> {
         let mut changes = vec![Change::Incarnation(incarnation), Change::Freeze(None)];

@@ -12,7 +12,7 @@ mod writes;
 
 pub use state::{Operator, State};
 
-use crate::act::{Act, Ask, By, Change, Forked, Gate, Lapse, Outcome, Record, Restored};
+use crate::act::{Act, Ask, By, Change, Forked, Gate, Lapse, Leased, Outcome, Record, Restored};
 use crate::effect::{Answer, Audience, Caller, Effect, Input, Moment, Reply, Said, Source};
 use crate::grants::{Grant, GrantId, Policy};
 use crate::journal::Link;
@@ -113,6 +113,7 @@ impl Authority {
             Input::Started { by } => self.started(step, by),
             Input::Forked { by, of, parent } => self.forked(step, by, of, &parent),
             Input::Restored(restored) => self.restored(step, restored),
+            Input::Leased(leased) => self.leased(step, leased),
             Input::Began { incarnation } => self.began(step, incarnation),
             Input::Restarted { keeper_fence, connection } => self.restarted(step, keeper_fence, connection),
             Input::Damaged { what } => self.damaged(step, what),

@@ -52,7 +52,7 @@ impl Kept {
 pub fn is_kept(entry: &Entry) -> bool {
     match &entry.record.act {
         Act::Started | Act::Began | Act::Ended(_) | Act::Forgotten(_) | Act::Damaged { .. } => true,
-        Act::Forked(_) | Act::Restored(_) => true,
+        Act::Forked(_) | Act::Restored(_) | Act::Leased(_) => true,
         // The state stands in the next header too.
         Act::Header { .. } | Act::Joined(_) => false,
         Act::Asked(_) if entry.record.outcome == Outcome::Done => true,

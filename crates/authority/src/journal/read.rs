@@ -119,7 +119,7 @@ fn start(record: &Record) -> Offset {
         Act::Attached(_) | Act::Resumed(_) | Act::Joined(_) | Act::Left(_) | Act::CutOff(_) => record.at,
         Act::Ended(_) | Act::Forgotten(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Took => record.at,
         Act::RefusedMore { .. } => record.at,
-        Act::Did { .. } | Act::Forked(_) | Act::Restored(_) => record.at,
+        Act::Did { .. } | Act::Forked(_) | Act::Restored(_) | Act::Leased(_) => record.at,
     }
 }
 

@@ -120,7 +120,7 @@ fn is_shown(act: &Act) -> bool {
         Act::Header { .. } | Act::Linked | Act::Joined(_) | Act::Did { ending: Ending::Done, .. } => false,
         Act::Started | Act::Began | Act::Restarted | Act::Damaged { .. } | Act::Ended(_) => true,
         Act::Attached(_) | Act::Resumed(_) | Act::Left(_) | Act::CutOff(_) => true,
-        Act::RefusedMore { .. } | Act::Forked(_) | Act::Restored(_) => true,
+        Act::RefusedMore { .. } | Act::Forked(_) | Act::Restored(_) | Act::Leased(_) => true,
         Act::Took | Act::Typed(_) | Act::Asked(_) | Act::Lapsed(_) | Act::Forgotten(_) | Act::Did { .. } => true,
     }
 }

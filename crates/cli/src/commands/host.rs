@@ -57,6 +57,7 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
         recover: config.recover,
         reap: config.reap,
         policy: config.policy,
+        lease: config.lease.config()?,
         shell: config.shell,
         base: default.base,
     };

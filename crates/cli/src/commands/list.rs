@@ -15,6 +15,7 @@ use crate::show::{
 use holdfast_client::{CallError, Connection, Incoming, ready};
 use holdfast_types::{SessionId, SessionName, TimeMs};
 use holdfast_wire::attention::{Kind, Now, StateView};
+use holdfast_wire::leases::{LeaseState, LeaseView};
 use holdfast_wire::lives::LostView;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{ClientView, Life, ListParams, SessionParams, SessionView};
@@ -197,11 +198,14 @@ fn listed(all: &[Row<'_>], now: TimeMs, width: Option<usize>, styled: bool) -> S
 
 /// Its state, and what a person should not miss.
 fn status(session: &SessionView, seen: Option<&StateView>) -> String {
+    let lease = session.lease.as_ref().map(|lease| lease.state);
     let mut text = match (session.life, &session.turn.frozen, seen) {
         (Life::Lost, ..) if session.moved.is_some() => {
             let host = session.moved.as_ref().map_or("", |moved| moved.host.as_str());
             return format!("moved to {}", visible(host));
         }
+        (Life::Running, _, _) if lease == Some(LeaseState::Unknown) => "frozen: lease unknown".to_owned(),
+        (Life::Running, _, _) if lease == Some(LeaseState::Claimed) => "ends: claimed elsewhere".to_owned(),
         (Life::Running, Some(frozen), _) => format!("frozen by {}", frozen.by),
         (Life::Running, None, Some(seen)) => word(&seen.now).to_owned(),
         (Life::Running, None, None) | (Life::Ended | Life::Lost | Life::Unknown | Life::Damaged, _, _) => {
@@ -354,6 +358,32 @@ fn described(session: &SessionView, graph: Option<&Essence>, runs: &[RunView], n
     fields(&rows)
 }
 
+/// Who has its lease, and what that means.
+fn lease_row(lease: &LeaseView, now: TimeMs) -> String {
+    let host = visible(&lease.host);
+    let hard = if lease.hard { ", with a hard fence" } else { "" };
+    let why = lease.why.as_ref().map_or_else(String::new, |why| format!(" ({})", visible(why)));
+    match (lease.state, lease.until_ms) {
+        (LeaseState::Held, Some(until)) => {
+            format!(
+                "held by {host} for {}, renewed by itself; fence {}{hard}",
+                span(until.saturating_sub(now)),
+                lease.fence
+            )
+        }
+        (LeaseState::Held, None) => format!("held by {host}; fence {}{hard}", lease.fence),
+        (LeaseState::Unknown, _) => {
+            let late =
+                lease.stopped_late_ms.map_or_else(String::new, |late| format!(", since {late} ms after its end"));
+            format!(
+                "unknown: the session stands still until {host} can renew it{late}; fence {}{hard}{why}",
+                lease.fence
+            )
+        }
+        (LeaseState::Claimed, _) => format!("claimed by {host}: the life here is over; fence was {}", lease.fence),
+    }
+}
+
 /// Which life this is, and whether there can be another.
 fn life_rows(session: &SessionView, now: TimeMs) -> Vec<(&'static str, String)> {
     let mut rows = Vec::new();
@@ -363,6 +393,9 @@ fn life_rows(session: &SessionView, now: TimeMs) -> Vec<(&'static str, String)> 
             None => format!("checkpoints can be kept: holdfast checkpoint {}", session.name),
         };
         rows.push(("portable", how));
+    }
+    if let Some(lease) = &session.lease {
+        rows.push(("lease", lease_row(lease, now)));
     }
     if let Some(of) = &session.forked_from {
         let network = if of.own_network { ", with a network of its own" } else { "" };
@@ -471,6 +504,7 @@ mod tests {
             wall: None,
             gate: None,
             portable: false,
+            lease: None,
             checkpoint_every_ms: None,
             forked_from: None,
             restored: None,

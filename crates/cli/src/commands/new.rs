@@ -10,6 +10,7 @@ use crate::platform;
 use crate::show::{on_terminal, print, print_json, say};
 use crate::who;
 use holdfast_types::Size;
+use holdfast_wire::leases::Leasing;
 use holdfast_wire::operations::op;
 use holdfast_wire::params::{NewParams, SessionView};
 use holdfast_wire::wall::Wall;
@@ -88,6 +89,7 @@ pub fn params_elsewhere(args: &NewArgs) -> NewParams {
         portable: args.portable,
         on_resume: args.on_resume.clone(),
         checkpoint_every_ms: args.checkpoint_every.map(|every| every.ms),
+        lease: args.leased.then_some(Leasing { hard: args.hard_fence }),
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,
@@ -131,6 +133,7 @@ pub fn params_by(config: Config, args: &NewArgs) -> Result<NewParams, Failure> {
         portable: args.portable,
         on_resume: args.on_resume.clone(),
         checkpoint_every_ms: args.checkpoint_every.map(|every| every.ms),
+        lease: args.leased.then_some(Leasing { hard: args.hard_fence }),
         recover: args.recover,
         restart_on_failure: args.restart,
         reap_after: args.reap_after,

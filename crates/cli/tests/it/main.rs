@@ -3,6 +3,17 @@
 //! One binary for all of them, so that linking is paid for once. Every module stands on [`holdfast_harness::Home`].
 #![allow(clippy::unwrap_used)] // a test's failure is its message
 
+/// What relays are tested with too.
+#[allow(dead_code)]
+#[path = "../../../relay/tests/it/etcd.rs"]
+mod etcds;
+/// What that waits with.
+mod world {
+    pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+        holdfast_harness::until(what, || is_so().then_some(()));
+    }
+}
+
 mod abuse;
 mod activation;
 mod actors;
@@ -37,6 +48,7 @@ mod http_tokens;
 mod inside;
 mod journal;
 mod killed;
+mod leases;
 mod lines;
 mod links;
 mod logging;

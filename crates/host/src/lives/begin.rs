@@ -78,6 +78,10 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let (dir, id) = (session.dir.clone(), session.id);
     let found = crate::off_thread(move || look(&dir, id)).await.map_err(cannot)?;
     let (_grave, before) = found.map_err(|alive| refused(&old, alive))?;
+    let incarnation = session.incarnation() + 1;
+    // Whoever has a copy of its files could try: only who has its record begins.
+    let claim = session.claim(shared.leases.as_deref(), old.lease.as_ref(), incarnation).await?;
+    let incarnation = claim.map_or(incarnation, |claim| claim.incarnation);
     let base = session.base_behind(before.base, before.rebooted);
     let (alternate, column) = session.stood();
     let stood = Stood { alternate, column };
@@ -86,7 +90,6 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     // From here on the files change. The ring of the last life is out of the way, so that a keeper can make its own.
     move_ring(&session.dir).map_err(cannot)?;
     holdfast_pause::task_point("recover.moved").await;
-    let incarnation = session.state.borrow().core.authority().state().incarnation() + 1;
     session.decide(Input::Began { incarnation })?;
     if let Some(restore) = &how.restore {
         let hook = old.portable.as_ref().and_then(|portable| portable.on_resume.clone());
@@ -99,7 +102,9 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
     let lost = settled(&session, old.lost.clone()).await;
     next.failed = old.exit.filter(|exit| *exit != Exit::Lost).map(|exit| exit.to_string());
     let mut spec = spec_of(&session, &old, &how, &secret, next.not_run.is_some().then(|| birth.command[0].clone()));
+    let lease = session.start_lease(&mut spec.lease, claim);
     let mut start = orders(&session, &spec, &birth, secret)?;
+    start.lease = lease;
     let mut shell = None;
     if let Some(restore) = &how.restore {
         (spec.shell, spec.stand_in) = (old.shell, old.stand_in.clone());
@@ -145,6 +150,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
             put_back(&session.dir);
             let _ = old.save(&session.dir);
             let _ = session.decide(Input::Ended { exit: old.exit.unwrap_or(Exit::Lost) });
+            session.release_lease();
             Err(fault)
         }
     }
@@ -165,11 +171,14 @@ pub(crate) async fn begin_branch(
     let (alternate, column) = session.stood();
     let secret = crate::random_token();
     spec.secret = holdfast_types::hex_text(&secret);
+    let claim = session.claim(shared.leases.as_deref(), spec.lease.as_ref(), 1).await?;
+    let lease = session.start_lease(&mut spec.lease, claim);
     // A host that finds no spec finds no session; one that finds it, one that nobody has.
     spec.save(&session.dir).map_err(cannot)?;
     session.decide(forked)?;
     holdfast_pause::task_point("branch.recorded").await;
     let mut start = orders(&session, &spec, &birth, secret)?;
+    start.lease = lease;
     if let Some(restore) = &how.restore {
         start.preface = restore.preface(&preface::plainly(Stood { alternate, column }, &restore.branch_lines(&spec)));
         start.preface.truncate(PREFACE_BYTES_MAX);
@@ -408,6 +417,7 @@ fn birth_of(
         on_resume: spec.portable.as_ref().and_then(|portable| portable.on_resume.clone()),
         checkpoint_every_ms: spec.portable.as_ref().and_then(|portable| portable.every_ms),
         portable: spec.portable.clone(),
+        lease: None,
         recover: spec.recover,
         restart_on_failure: spec.restart_on_failure,
         reap_after: spec.reap_after,

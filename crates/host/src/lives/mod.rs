@@ -24,7 +24,7 @@ pub(crate) use begin::next_base;
 pub(crate) use dead::{is_locked, keeper_of};
 pub(crate) use look::{Looking, boot_id};
 pub(crate) use policy::{Lives, WINDOW_MS, follow};
-pub(crate) use told::{Began, LIFE, tell};
+pub(crate) use told::{Began, LIFE, tell, token};
 pub(crate) use why::{Known, survivors, why};
 
 /// Where the ring of the life before lies while another begins.

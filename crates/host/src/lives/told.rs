@@ -46,6 +46,12 @@ struct From<'a> {
     name: &'a SessionName,
 }
 
+/// The fence of a life, for resources that check one: larger than that of every life before. Of a leased session the store's, which also
+/// grows where an older copy of the session's files is taken up.
+pub(crate) fn token(session: &Session, spec: &Spec) -> u64 {
+    spec.lease.as_ref().map_or(session.fence().0, |lease| lease.fence)
+}
+
 /// Writes it.
 pub(crate) fn tell(session: &Session, spec: &Spec, began: Began) -> io::Result<()> {
     let incarnation = session.incarnation().max(1);
@@ -54,7 +60,7 @@ pub(crate) fn tell(session: &Session, spec: &Spec, began: Began) -> io::Result<(
     let told = Told {
         session: spec.id,
         incarnation,
-        fence: session.fence().0,
+        fence: token(session, spec),
         key_prefix: format!("{}.{incarnation}", spec.id),
         began,
         since_ms: crate::now_ms(),

@@ -69,7 +69,7 @@ pub fn waits_at_relays(home: &Home) -> bool {
 }
 
 /// What this machine calls itself, up to the first dot.
-fn machine_name() -> String {
+pub(crate) fn machine_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
     name.trim().split('.').next().unwrap_or_default().chars().filter(fits).take(64).collect()

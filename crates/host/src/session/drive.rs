@@ -196,6 +196,7 @@ impl Session {
         }
         self.with_core(|core, held, now| core.frame(held, now, frame));
         match frame {
+            FromKeeper::Fenced { .. } => self.heard_lease(frame),
             FromKeeper::Wake { .. } => {
                 self.changed.notify_waiters();
                 self.stirred();

@@ -72,6 +72,8 @@ pub(crate) struct Held {
     pub final_bounds: std::cell::OnceCell<(Offset, Offset)>,
     pub child: Option<Child>,
     pub timers: Timers,
+    /// How its lease stands.
+    pub lease: super::leasing::HeldLease,
     pub questions: Questions,
     pub place: Place,
     pub notes: Notes,

@@ -115,6 +115,7 @@ impl Session {
         held.ring = None;
         held.final_bounds = std::cell::OnceCell::new();
         held.timers = super::held::Timers::default();
+        held.lease.stopped = None;
         held.place = super::place::Place::default();
         held.next_life_ms = None;
         held.notes.wrote(About::Life, "", &Ok::<(), String>(()));
@@ -286,6 +287,7 @@ impl Session {
         state.notes.wrote(About::Spec, "the end of the session could not be recorded", &saved);
         drop(state);
         self.settle_runs(None);
+        self.release_lease();
         self.lapse_questions();
         self.changed.notify_waiters();
     }

@@ -15,6 +15,7 @@ mod gated;
 mod graph;
 mod handover;
 mod held;
+mod leasing;
 mod lives;
 mod over;
 mod place;
@@ -36,6 +37,7 @@ pub use sizes::read_sizes;
 pub(crate) use decide::{counted, event, fault};
 pub(crate) use graph::{Did, Owned, ports_of};
 pub(crate) use held::Held;
+pub use leasing::SpecLease;
 pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
@@ -119,6 +121,8 @@ pub struct Session {
     /// One life begins at a time.
     pub(crate) reviving: tokio::sync::Mutex<()>,
     lives: Rc<crate::lives::Lives>,
+    /// Who renews its lease, where there is a store of leases.
+    pub(crate) leases: Option<Rc<crate::leases::Leases>>,
     /// Its life is over, and it is being decided whether it gets another one by itself, or that one begins.
     pub(crate) returning: Cell<bool>,
     pub(crate) gate: gated::Gated,
@@ -218,6 +222,7 @@ impl Session {
             looking: crate::lives::Looking::default(),
             reviving: tokio::sync::Mutex::new(()),
             lives: Rc::clone(&shared.lives),
+            leases: shared.leases.clone(),
             returning: Cell::new(false),
             gate: gated::Gated::new(&shared.gate),
             contracts: crate::contracts::Book::new(&dir),
@@ -252,6 +257,7 @@ impl Session {
                     final_bounds: std::cell::OnceCell::new(),
                     child: None,
                     timers: held::Timers::default(),
+                    lease: leasing::HeldLease::default(),
                     questions,
                     place: place::Place::default(),
                     notes: Notes::of_past(note),
@@ -339,6 +345,7 @@ impl Session {
         self.take_up_shell();
         self.take_up_questions();
         self.keep_keeper();
+        self.lease_connected();
         self.take_up_seam();
         self.begin_watch();
         self.begin_checkpoints();
@@ -526,6 +533,7 @@ impl Session {
             moved: state.spec.portable.as_ref().and_then(|portable| portable.moved.clone()),
             restart_on_failure: state.spec.restart_on_failure,
             next_life_ms: state.next_life_ms,
+            lease: self.lease_view(crate::now_ms()),
             reap: self.reap_view(),
         }
     }
@@ -587,6 +595,8 @@ pub struct Shared {
     pub hooks: Rc<crate::hooks::Hooks>,
     /// Sessions whose life is over.
     pub(crate) lives: Rc<crate::lives::Lives>,
+    /// Who keeps this host's lease.
+    pub(crate) leases: Option<Rc<crate::leases::Leases>>,
     /// Who ends what nobody uses.
     pub(crate) reaper: Rc<crate::reap::Reaper>,
     /// Wakes who makes checkpoints that are due.

@@ -64,6 +64,7 @@ impl Session {
         let _ = std::fs::remove_file(&self.agent_link);
         self.leave_seam();
         self.freezer.forget();
+        self.release_lease();
         self.shrink_ring();
         self.tell_watchers(holdfast_wire::attention::What::Exit { exit });
         self.returning.set(true);

@@ -112,6 +112,12 @@ impl Session {
         if frozen != freeze {
             return Ok(None);
         }
+        if freeze {
+            self.lease_still();
+        } else if self.thaw_by_keeper().await? {
+            self.with_core(|core, held, _| core.thawed(held));
+            return Ok(None);
+        }
         let (freezer, keeper) = (Arc::clone(&self.freezer), self.state.borrow().keeper_pid);
         let spared = self.own.spared();
         let stilled = crate::off_thread(move || {

@@ -6,6 +6,7 @@ mod clients;
 mod ends;
 mod harness;
 mod hosts;
+mod lease;
 mod noise;
 mod output;
 mod start;

@@ -100,7 +100,7 @@ impl Directory {
     pub async fn follow(&self, relay: &Relay) {
         loop {
             let why = match self.etcd.grant(self.ttl).await {
-                Ok(lease) => {
+                Ok((lease, _)) => {
                     self.remember(Some(lease));
                     self.keep(relay, lease).await
                 }
@@ -154,7 +154,7 @@ impl Directory {
                 let asked = Instant::now();
                 match self.etcd.renew(lease).await {
                     // Counted from the question: the answer may have been slow.
-                    Ok(()) => renewed = asked,
+                    Ok(_) => renewed = asked,
                     Err(EtcdError::LeaseOver) => return EtcdError::LeaseOver,
                     Err(why) if renewed.elapsed() >= self.ttl => return why,
                     Err(EtcdError::Failed(_)) => tokio::time::sleep(PAUSE.min(every)).await,

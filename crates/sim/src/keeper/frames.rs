@@ -84,7 +84,11 @@ impl Keeper {
                 Role::Host => self.obey(ctx, at, frame),
                 Role::Client { .. } | Role::Newcomer => self.refuse(ctx, at, refused::HOST, 0, 0),
             },
-            ToKeeper::Hello { .. } | ToKeeper::Signal { .. } | ToKeeper::End { .. } | ToKeeper::Spare { .. } => {
+            ToKeeper::Hello { .. }
+            | ToKeeper::Signal { .. }
+            | ToKeeper::End { .. }
+            | ToKeeper::Spare { .. }
+            | ToKeeper::Lease { .. } => {
                 ctx.fail(format!("nobody in this world says {frame:?}"));
             }
         }
@@ -133,7 +137,8 @@ impl Keeper {
             | ToKeeper::Resize { .. }
             | ToKeeper::Signal { .. }
             | ToKeeper::End { .. }
-            | ToKeeper::Spare { .. } => {}
+            | ToKeeper::Spare { .. }
+            | ToKeeper::Lease { .. } => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Many worlds, each from its seed.
 
-use holdfast_sim::{Counts, Outcome, STEPS, run};
+use holdfast_sim::{Counts, LeaseCounts, Outcome, STEPS, run, run_leases};
 
 /// Seeds of a usual run: what fits into half a minute of one busy core.
 const SEEDS: u64 = 300;
@@ -44,5 +44,33 @@ fn the_same_seed_gives_the_same_log() {
         let (first, second) = (run(seed, STEPS), run(seed, STEPS));
         assert!(first.log == second.log, "seed {seed} has two logs");
         assert!(first.log.lines().count() > 100, "seed {seed} has a log of nothing");
+    }
+}
+
+/// Seeds of two hosts and a store; a minute of their clock each.
+const LEASE_SEEDS: u64 = 400;
+
+#[test]
+fn a_leased_session_never_has_two_lives_whatever_breaks() {
+    let wanted = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let first = wanted("HOLDFAST_SIM_SEED").unwrap_or(0);
+    let count = wanted("HOLDFAST_SIM_SEEDS").unwrap_or(LEASE_SEEDS);
+    let mut total = LeaseCounts::default();
+    for seed in first..first + count {
+        let counts = run_leases(seed, 60_000).unwrap_or_else(|broken| panic!("{broken}"));
+        total.claims += counts.claims;
+        total.refused += counts.refused;
+        total.stopped += counts.stopped;
+        total.went_on += counts.went_on;
+        total.ended += counts.ended;
+        total.passed += counts.passed;
+        total.crashes += counts.crashes;
+        total.killed_hard += counts.killed_hard;
+    }
+    println!("{total:?}");
+    let LeaseCounts { claims, refused, stopped, went_on, ended, passed, crashes, killed_hard } = total;
+    if count >= LEASE_SEEDS {
+        let all = [claims, refused, stopped, went_on, ended, passed, crashes, killed_hard];
+        assert!(all.iter().all(|count| *count > 10), "something never happened: {total:?}");
     }
 }
