@@ -281,6 +281,7 @@ terms! {
     "flow.signal": Known one(Run), Ignores, Request, Other, Elsewhere;
     "flow.answer": Known one(Run), Ignores, Request, Other, Elsewhere;
     "flow.cancel": Known one(Run), Ignores, Request, Other, Elsewhere;
+    "flow.retry": Known one(Run), Ignores, Request, Other, Elsewhere;
     "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
     "turn.take": Holder WRITING, Asks, Fixed, Host, Journal;
     "turn.request": Holder WRITING, Asks, Fixed, Host, Journal;
