@@ -7,6 +7,7 @@ import { askShell, phone } from "./lib/phone.js";
 import { route } from "./lib/route.js";
 import { mayStart, noteLogin, wasGuest } from "./lib/guest.js";
 import { client, start } from "./lib/store.js";
+import { watchFlows } from "./lib/flows.js";
 import { start as startAttention } from "./lib/attention.js";
 import { NewSession } from "./home/NewSession.js";
 import { Palette } from "./palette/Palette.js";
@@ -42,6 +43,7 @@ function Inside() {
   useEffect(() => {
     start();
     startAttention();
+    watchFlows();
     // A signed-out browser comes in again with a fresh page.
     return () => client.close();
   }, []);

@@ -173,7 +173,7 @@ fn latency() {
             client.ask::<Value>(&named(format!("Five-{n}"), "Five")).unwrap();
         }
     });
-    let flows: Vec<FlowView> = place.client().ask(&Request::List { all: true }).unwrap();
+    let flows: Vec<FlowView> = place.client().ask(&Request::List { all: true, after: 0, wait_ms: 0 }).unwrap();
     let took = |flow: &FlowView| {
         let n: usize = flow.id.strip_prefix("Five-")?.parse().ok()?;
         Some(flow.ended_ms?.saturating_sub(asked[n]) as f64)

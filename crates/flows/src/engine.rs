@@ -5,6 +5,7 @@
 //!
 //! Between inputs nothing runs: there is no tick.
 
+mod changes;
 mod children;
 mod requests;
 #[cfg(test)]
@@ -13,7 +14,8 @@ mod tests;
 mod views;
 mod workers;
 
-use self::views::{in_json, own_only, refused, unrecorded};
+use self::changes::Changes;
+use self::views::{in_json, refused, unrecorded};
 use crate::clock::{Clock, now_ms};
 use crate::job::{Job, Whose};
 use crate::link::{self, Link, Place};
@@ -144,6 +146,8 @@ struct Waiter {
 enum Awaited {
     History { flow: String, generation: u32, after: u64 },
     Task { by: String, names: Vec<String>, max: usize },
+    /// A change of any flow; of one actor's alone where it sees no others.
+    Change { all: bool, after: u64, only: Option<String> },
 }
 
 /// An answer that is given once everything before it is on disk.
@@ -167,6 +171,7 @@ pub struct Engine {
     /// The next number of each name of flows.
     next_numbers: HashMap<String, u64>,
     connections: usize,
+    changes: Changes,
     /// Grows with each sign of life, so that an old idle timer is known.
     life: u64,
     is_stopping: bool,
@@ -194,6 +199,7 @@ impl Engine {
             numbers: 0,
             next_numbers: HashMap::new(),
             connections: 0,
+            changes: Changes::new(now_ms()),
             life: 0,
             is_stopping: false,
         };
@@ -279,6 +285,9 @@ impl Engine {
                         self.perform(&flow, effect, again);
                     }
                     touched.iter().for_each(|id| self.touched(id));
+                    if !touched.is_empty() {
+                        self.tell_watchers();
+                    }
                 }
                 Err(error) => self.undone(&error, answers, touched),
             }
@@ -319,8 +328,7 @@ impl Engine {
         match input {
             Input::Asked { connection, by, vouched, id, request, reply } => {
                 let may = if vouched { self.may_ask_from_afar(&by, &request) } else { Ok(()) };
-                let now = may.and_then(|()| self.asked(connection, &by, id, request, &reply));
-                let now = now.map(|answer| answer.map(|answer| if vouched { own_only(&by, answer) } else { answer }));
+                let now = may.and_then(|()| self.asked((connection, vouched), &by, id, request, &reply));
                 if let Some(answer) = now.transpose() {
                     self.answers.push((reply, id, answer));
                 }
@@ -339,11 +347,13 @@ impl Engine {
             Input::Runs { whose, session } => {
                 if let Some(live) = self.meant(&whose) {
                     live.runs.insert(whose.n, (Some(session), None));
+                    self.touched.insert(whose.flow);
                 }
             }
             Input::HeldUp { whose, why } => {
                 if let Some(live) = self.meant(&whose) {
                     live.runs.entry(whose.n).or_default().1 = why;
+                    self.touched.insert(whose.flow);
                 }
             }
             Input::Watched { whose, came } => {
@@ -498,6 +508,7 @@ impl Engine {
 
     /// Something of a flow is on disk: whoever waits for it is told.
     fn touched(&mut self, id: &str) {
+        self.changes.note(id, now_ms());
         let waiting: Vec<u64> = self
             .waiters
             .iter()

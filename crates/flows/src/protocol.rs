@@ -92,11 +92,17 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         skip_timers: bool,
     },
-    /// Lists flows, the newest first.
+    /// Lists flows, the newest first; can wait for a change.
     List {
         /// Those that have ended too.
         #[serde(default)]
         all: bool,
+        /// Only those that changed later than this.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        after: u64,
+        /// Answer once there are some; at the latest after this long.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        wait_ms: u64,
     },
     /// One flow, and its history behind `after`; can wait for more of it.
     Get {
@@ -194,6 +200,10 @@ pub enum Request {
     Stop {},
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn again() -> String {
     "again".into()
 }
@@ -226,6 +236,9 @@ pub struct FlowView {
     pub ended_ms: Option<TimeMs>,
     /// How many events its history has.
     pub events: u64,
+    /// Grows with each change of any flow.
+    #[serde(default)]
+    pub changed: u64,
     /// Which history under this id it is, from 1.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub generation: u32,

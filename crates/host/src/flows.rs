@@ -21,7 +21,7 @@ use tokio::net::UnixStream;
 use tokio::time::Instant;
 
 /// Questions of one actor that are open at the service, and of all: it takes 256 connections, and workers need some.
-const OF_ONE_MAX: usize = 8;
+const OF_ONE_MAX: usize = 16;
 const OF_ALL_MAX: usize = 64;
 /// How long a service that was started may take until it answers: it reads every open flow first.
 const READY: Duration = Duration::from_secs(15);
@@ -71,16 +71,19 @@ impl Server {
         if matches!(call, Call::FlowStart(_)) {
             self.registry.must_hold(actor, Right::Start, "start flows")?;
         }
-        let _place = Place::take(actor)?;
         let home = &self.registry.shared.home;
         let is_start = matches!(call, Call::FlowStart(_));
         let is_list = matches!(call, Call::FlowList(_));
-        let request = request(call)?;
         // Without a database there are no flows, and who looks at none starts no service.
         if !is_start && !home.state.join("flows.db").exists() {
             let none = Fault::new(Code::NotFound, "this host has no flows").hint("start one: holdfast flow start FILE");
+            if let Call::FlowList(params) = &call {
+                tokio::time::sleep(Duration::from_millis(params.wait_ms.min(WAIT_MS_MAX))).await;
+            }
             return if is_list { plain(Vec::<FlowView>::new()) } else { Err(none) };
         }
+        let _place = Place::take(actor)?;
+        let request = request(call)?;
         let answer = ask(home, actor, request).await?;
         // As the table has it, whatever else a newer service says.
         let bad =
@@ -103,7 +106,9 @@ fn request(call: Call) -> Result<Value, Fault> {
             json!({"do": "start", "definition": params.definition, "name": params.name, "flow": params.flow,
                 "input": input, "cwd": params.cwd, "skip_timers": params.skip_timers})
         }
-        Call::FlowList(params) => json!({"do": "list", "all": params.all}),
+        Call::FlowList(params) if (params.after, params.wait_ms) == (0, 0) => json!({"do": "list", "all": params.all}),
+        Call::FlowList(params) => json!({"do": "list", "all": params.all, "after": params.after,
+            "wait_ms": params.wait_ms.min(WAIT_MS_MAX)}),
         Call::FlowGet(params) => json!({"do": "get", "flow": params.flow, "after": params.after,
             "wait_ms": params.wait_ms.min(WAIT_MS_MAX), "generation": params.generation}),
         Call::FlowSignal(params) => json!({"do": "signal", "flow": params.flow, "name": params.name,
@@ -116,6 +121,10 @@ fn request(call: Call) -> Result<Value, Fault> {
             json!({"do": "answer", "flow": params.flow, "n": n, "text": params.text})
         }
         Call::FlowCancel(params) => json!({"do": "cancel", "flow": params.flow, "reason": params.reason}),
+        Call::FlowRetry(params) => {
+            let verdict = if params.verdict.is_empty() { "again" } else { params.verdict.as_str() };
+            json!({"do": "retry", "flow": params.flow, "verdict": verdict, "value": params.value.unwrap_or_default()})
+        }
         other => return Err(Fault::new(Code::Internal, format!("{} has no answer", other.row().name))),
     };
     asked["id"] = json!(1);

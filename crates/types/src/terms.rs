@@ -287,6 +287,7 @@ terms! {
     "flow.signal": Known one(Run), Ignores, Request, Other, Elsewhere;
     "flow.answer": Known one(Run), Ignores, Request, Other, Elsewhere;
     "flow.cancel": Known one(Run), Ignores, Request, Other, Elsewhere;
+    "flow.retry": Known one(Run), Ignores, Request, Other, Elsewhere;
     "turn.get": Holder one(Observe), Ignores, Fixed, Host, Looks;
     // Who takes it is told what others changed, which is looked for on another thread.
     "turn.take": Holder WRITING, Asks, Processes, Other, Journal;

@@ -39,6 +39,12 @@ pub struct FlowListParams {
     /// Those that have ended too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
+    /// Only those that changed later than this: the largest `changed` that is known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub after: u64,
+    /// Answer once there are some; at the latest after this long, a minute at most.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wait_ms: u64,
 }
 
 /// Which flow, and how much of its history.
@@ -102,6 +108,20 @@ pub struct FlowCancelParams {
     pub reason: String,
 }
 
+/// Which flow, and what is decided about it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowRetryParams {
+    /// Its id.
+    pub flow: String,
+    /// About a stuck step: `again` (the default), `failed` or `done`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub verdict: String,
+    /// With `done`: what the step gave, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+}
+
 /// A flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowView {
@@ -128,6 +148,9 @@ pub struct FlowView {
     pub why: Option<String>,
     /// How many events its history has.
     pub events: u64,
+    /// Grows with each change of any flow; a question for what is new names the largest.
+    #[serde(default)]
+    pub changed: u64,
     /// Which history under this id it is, from 1.
     #[serde(default = "first")]
     pub generation: u32,
@@ -167,6 +190,9 @@ pub struct FlowWait {
     /// When it ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<TimeMs>,
+    /// Which attempt, from 1.
+    #[serde(default = "first")]
+    pub attempt: u32,
     /// What only a human can decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<String>,

@@ -319,6 +319,8 @@ operations! {
     FlowAnswer = "flow.answer" (FlowAnswerParams) -> FlowView, Route::Post("/flows/{flow}/answer");
     #[doc = "Cancel a flow: stop what runs, then undo what was done."]
     FlowCancel = "flow.cancel" (FlowCancelParams) -> FlowView, Route::Post("/flows/{flow}/cancel");
+    #[doc = "Let a blocked flow go on, or decide about a stuck step, which only humans may."]
+    FlowRetry = "flow.retry" (FlowRetryParams) -> FlowView, Route::Post("/flows/{flow}/retry");
     #[doc = "Get who has the turn, and who waits for it."]
     Turn = "turn.get" (SessionParams) -> TurnView, Route::Get("/sessions/{session}/turn");
     #[doc = "Take the turn if it is free."]
@@ -405,6 +407,7 @@ impl Call {
                 | Call::FlowSignal(_)
                 | Call::FlowAnswer(_)
                 | Call::FlowCancel(_)
+                | Call::FlowRetry(_)
         )
     }
 

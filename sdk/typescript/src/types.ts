@@ -3425,6 +3425,8 @@ export interface FlowView {
   why?: string | null;
   /** How many events its history has. */
   events: number;
+  /** Grows with each change of any flow; a question for what is new names the largest. */
+  changed?: number;
   /** Which history under this id it is, from 1. */
   generation?: number;
   /** The flow whose step started it. */
@@ -3451,6 +3453,8 @@ export interface FlowWait {
   since_ms: number;
   /** When it ends by itself. */
   until_ms?: number | null;
+  /** Which attempt, from 1. */
+  attempt?: number;
   /** What only a human can decide. */
   stuck?: string | null;
   /** The question. */
@@ -3481,6 +3485,10 @@ export interface FlowChild {
 export interface FlowListParams {
   /** Those that have ended too. */
   all?: boolean;
+  /** Only those that changed later than this: the largest `changed` that is known. */
+  after?: number;
+  /** Answer once there are some; at the latest after this long, a minute at most. */
+  wait_ms?: number;
 }
 
 /** Which flow, and how much of its history. */
@@ -3523,6 +3531,16 @@ export interface FlowCancelParams {
   flow: string;
   /** Why. */
   reason?: string;
+}
+
+/** Which flow, and what is decided about it. */
+export interface FlowRetryParams {
+  /** Its id. */
+  flow: string;
+  /** About a stuck step: `again` (the default), `failed` or `done`. */
+  verdict?: string;
+  /** With `done`: what the step gave, as JSON. */
+  value?: unknown;
 }
 
 /** Something an actor does about the turn. */
@@ -4435,6 +4453,8 @@ export interface Operations {
   "flow.answer": { params: FlowAnswerParams; answer: FlowView };
   /** Cancel a flow: stop what runs, then undo what was done. */
   "flow.cancel": { params: FlowCancelParams; answer: FlowView };
+  /** Let a blocked flow go on, or decide about a stuck step, which only humans may. */
+  "flow.retry": { params: FlowRetryParams; answer: FlowView };
   /** Get who has the turn, and who waits for it. */
   "turn.get": { params: SessionParams; answer: TurnView };
   /** Take the turn if it is free. */
@@ -4610,6 +4630,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "flow.signal",
   "flow.answer",
   "flow.cancel",
+  "flow.retry",
   "turn.get",
   "turn.take",
   "turn.request",

@@ -7,7 +7,7 @@ import { follow, sessionPath } from "../lib/route.js";
 import { span } from "../lib/text.js";
 import { ActorChip } from "../ui/Actor.js";
 import { Line, Lines } from "../ui/Text.js";
-import { answer, held, hold, sendHeld, takeBack } from "./held.js";
+import { answer, answerOpen, held, hold, sendHeld, takeBack } from "./held.js";
 
 interface Props {
   question: Question;
@@ -22,7 +22,7 @@ export function QuestionCard({ question, where, folds }: Props) {
   const [isFolded, setFolded] = useState(false);
   const chosen = held.value.get(question.id)?.said;
   const say = async (said: string | number) => {
-    if (typeof said === "number") return hold(question, said);
+    if (typeof said === "number") return hold(question.id, said, question.expires_at_ms ?? undefined, () => answerOpen(question, said));
     setBusy(true);
     await answer(question, said);
     setBusy(false);
@@ -49,8 +49,8 @@ export function QuestionCard({ question, where, folds }: Props) {
           </button>
         )}
       </p>
-      {chosen !== undefined && <Chosen question={question} said={chosen} />}
-      {chosen === undefined && !isFolded && <Asked question={question} busy={busy} onAnswer={(said) => void say(said)} />}
+      {chosen !== undefined && <Chosen id={question.id} said={question.options[chosen] ?? ""} />}
+      {chosen === undefined && !isFolded && <Asked text={question.text} options={question.options} mayAnswer={isHuman()} busy={busy} onAnswer={(said) => void say(said)} />}
     </section>
   );
 }
@@ -60,34 +60,43 @@ function isHuman(): boolean {
 }
 
 /** What was tapped, while it can be taken back. */
-function Chosen({ question, said }: { question: Question; said: number }) {
+export function Chosen({ id, said }: { id: string; said: string }) {
   return (
     <div class="answers chosen" role="status">
       <span>
-        Answering “<Line text={question.options[said] ?? ""} />” …
+        Answering “<Line text={said} />” …
       </span>
-      <button type="button" class="primary" onClick={() => void takeBack(question.id)}>
+      <button type="button" class="primary" onClick={() => void takeBack(id)}>
         Undo
       </button>
-      <button type="button" onClick={() => void sendHeld(question.id)}>
+      <button type="button" onClick={() => void sendHeld(id)}>
         Send now
       </button>
     </div>
   );
 }
 
-function Asked({ question, busy, onAnswer }: { question: Question; busy: boolean; onAnswer: (said: string | number) => void }) {
+interface AskedProps {
+  text: string;
+  options: readonly string[];
+  mayAnswer: boolean;
+  busy: boolean;
+  onAnswer: (said: string | number) => void;
+}
+
+/** The question, and what can be answered. */
+export function Asked({ text: asked, options, mayAnswer, busy, onAnswer }: AskedProps) {
   const [text, setText] = useState("");
   return (
     <>
       <p class="asked">
-        <Lines text={question.text} />
+        <Lines text={asked} />
       </p>
-      {!isHuman() ? (
+      {!mayAnswer ? (
         <p class="muted">Only people answer questions.</p>
-      ) : question.options.length > 0 ? (
+      ) : options.length > 0 ? (
         <div class="answers">
-          {question.options.map((option, number) => (
+          {options.map((option, number) => (
             <button type="button" class="answer" key={number} disabled={busy} onClick={() => onAnswer(number)}>
               <Line text={option} />
             </button>

@@ -9,8 +9,8 @@ import { attempt } from "../ui/told.js";
 const UNDO_MS = 5_000;
 
 interface Held {
-  question: Question;
   said: number;
+  send: () => Promise<void>;
   timer: ReturnType<typeof setTimeout>;
 }
 
@@ -18,11 +18,11 @@ interface Held {
 export const held = signal<ReadonlyMap<string, Held>>(new Map());
 
 /** Answers with an option after a moment; at once where the question does not wait that long. */
-export function hold(question: Question, said: number): void {
-  takeBack(question.id);
-  const left = (question.expires_at_ms ?? Infinity) - Date.now();
-  const timer = setTimeout(() => void sendHeld(question.id), left < 2 * UNDO_MS ? 0 : UNDO_MS);
-  held.value = new Map(held.value).set(question.id, { question, said, timer });
+export function hold(id: string, said: number, expires_ms: number | undefined, send: () => Promise<void>): void {
+  takeBack(id);
+  const left = (expires_ms ?? Infinity) - Date.now();
+  const timer = setTimeout(() => void sendHeld(id), left < 2 * UNDO_MS ? 0 : UNDO_MS);
+  held.value = new Map(held.value).set(id, { said, send, timer });
 }
 
 export function takeBack(id: string): Held | undefined {
@@ -35,8 +35,12 @@ export function takeBack(id: string): Held | undefined {
 
 /** Sends what is held. */
 export async function sendHeld(id: string): Promise<void> {
-  const known = takeBack(id);
-  if (known && questions.value.some((open) => open.id === id)) await answer(known.question, known.said);
+  await takeBack(id)?.send();
+}
+
+/** Answers a session's question, where that is still open. */
+export async function answerOpen(question: Question, said: string | number): Promise<void> {
+  if (questions.value.some((open) => open.id === question.id)) await answer(question, said);
 }
 
 export async function answer(question: Question, said: string | number): Promise<void> {

@@ -14,6 +14,9 @@ import { askShell, phone } from "../lib/phone.js";
 import { approvals, followTails, link, loaded, questions, sessions, type LiveSession } from "../lib/store.js";
 import { commandLine } from "../lib/text.js";
 import { chooseTheme, theme, THEMES } from "../lib/theme.js";
+import { flowQuestions, flows, needOf } from "../lib/flows.js";
+import { FlowAsk } from "../ask/FlowAsk.js";
+import { FlowRow } from "../flows/Row.js";
 import { pages } from "../panels/index.js";
 import { follow } from "../lib/route.js";
 import { ActorChip } from "../ui/Actor.js";
@@ -27,6 +30,8 @@ const search = signal("");
 
 /** After Home has shown itself and its cards. */
 const TERMINAL_AFTER_MS = 800;
+/** Flows that are listed beside the sessions. */
+const FLOWS_SHOWN = 6;
 
 export function Home() {
   const [isNew, setIsNew] = useState(false);
@@ -53,7 +58,7 @@ export function Home() {
             Reconnecting to the host. Your sessions keep running.
           </p>
         )}
-        {approvals.value.length + questions.value.length + secrets.length > 0 && (
+        {approvals.value.length + questions.value.length + secrets.length + flowQuestions.value.length > 0 && (
           <section aria-label="Questions" class="questions">
             {secrets.map((live) => (
               <SecretCard key={live.id} live={live} where />
@@ -64,17 +69,44 @@ export function Home() {
             {questions.value.map((question) => (
               <QuestionCard key={question.id} question={question} where />
             ))}
+            {flowQuestions.value.map(({ flow, wait }) => (
+              <FlowAsk key={`${flow.id} ${wait.n}`} flow={flow} wait={wait} where />
+            ))}
           </section>
         )}
         <Group title="Needs you" all={needing} />
         {grouped(living).map(({ title, all }, at) => (
           <Group key={title} title={title} all={all} end={at === 0 && <Order />} />
         ))}
+        {wanted === "" && <OpenFlows />}
         <Group title="Ended" all={inOrder(ended)} />
         {loaded.value && fitting.length === 0 && <Nothing wanted={wanted} onNew={() => setIsNew(true)} />}
       </main>
       {isNew && <NewSession onClose={() => setIsNew(false)} />}
     </div>
+  );
+}
+
+/** Flows that are under way, beside the sessions. */
+function OpenFlows() {
+  const open = flows.value.filter((flow) => needOf(flow) !== "ended");
+  if (open.length === 0) return null;
+  return (
+    <section class="group" aria-label="Flows">
+      <div class="group-top">
+        <h2>
+          Flows <span class="count">{open.length}</span>
+        </h2>
+        <a href="/flows" onClick={follow}>
+          All flows
+        </a>
+      </div>
+      <div class="flow-rows">
+        {open.slice(0, FLOWS_SHOWN).map((flow) => (
+          <FlowRow key={flow.id} flow={flow} />
+        ))}
+      </div>
+    </section>
   );
 }
 
@@ -153,7 +185,7 @@ function Bar({ onNew }: { onNew: () => void }) {
       <nav class="bar-end">
         {pages.map((page) => (
           <a key={page.id} class="button quiet page-link" href={`/${page.id}`} title={page.title} onClick={follow}>
-            <Icon name="grid" size={16} />
+            <Icon name={page.icon} size={16} />
             <span>{page.title}</span>
           </a>
         ))}

@@ -3,8 +3,9 @@
 import { effect, signal } from "@preact/signals";
 import type { ApprovalView, QuestionView } from "@holdfast/client";
 import { approvals, find, isAsked, loaded, questions, sessions, waiting, type LiveSession } from "./store.js";
+import { flowQuestions, flowsWaiting, type FlowQuestion } from "./flows.js";
 import { askShell, phone } from "./phone.js";
-import { go, route, sessionPath } from "./route.js";
+import { flowPath, go, route, sessionPath } from "./route.js";
 import { tell } from "../ui/told.js";
 import { shownLine } from "./text.js";
 
@@ -30,8 +31,9 @@ export async function toggleNotifications(): Promise<void> {
 /** Keeps title and icon as they should be. */
 export function start(): void {
   effect(() => {
-    const count = waiting.value;
-    const here = route.value.view === "session" ? `${shownLine(find(route.value.name)?.name ?? route.value.name)} · ` : "";
+    const count = waiting.value + flowsWaiting.value;
+    const page = route.value.view === "page" && route.value.item ? `${shownLine(route.value.item)} · ` : "";
+    const here = page || route.value.view !== "session" ? page : `${shownLine(find(route.value.name)?.name ?? route.value.name)} · `;
     document.title = `${count > 0 ? `(${count}) ` : ""}${here}Holdfast`;
     askShell({ title: document.title });
     const icon = document.getElementById("favicon") as HTMLLinkElement | null;
@@ -51,7 +53,7 @@ function notifyOfNews(): void {
     if (!loaded.value) return;
     const isFirst = before === undefined;
     before ??= new Set(sessions.value.map(({ id }) => id));
-    const news = [...questions.value.map(askedNews), ...approvals.value.map(heldNews), ...sessions.value.flatMap(waitingNews)];
+    const news = [...questions.value.map(askedNews), ...approvals.value.map(heldNews), ...sessions.value.flatMap(waitingNews), ...flowQuestions.value.map(flowNews)];
     const keys = new Set(news.map(({ key }) => key));
     for (const one of news) {
       if (told.has(one.key)) continue;
@@ -72,6 +74,10 @@ function heldNews({ id, name, by, command, act }: ApprovalView): News {
   return { key: id, session: name ?? "", title: `${by.handle} needs approval${name ? ` in ${name}` : ""}`, body: command || act };
 }
 
+function flowNews({ flow, wait }: FlowQuestion): News {
+  return { key: `flow ${flow.id} ${flow.generation ?? 1} ${wait.n}`, session: "", path: flowPath(flow.id), title: `${flow.id} asks`, body: wait.question ?? wait.name };
+}
+
 function waitingNews({ id, name, doing }: LiveSession): News[] {
   if (!doing.value || !isAsked(doing.value)) return [];
   const { since_ms, prompt = "" } = doing.value;
@@ -83,14 +89,16 @@ interface News {
   /** The session whose state it is. */
   of?: string;
   session: string;
+  /** Where it leads, if not to the session. */
+  path?: string;
   title: string;
   body: string;
 }
 
 /** By the worker: phones allow it only there, and a click finds the page again though its tab has been put to sleep. */
-function notify({ key, session, title, body }: News): void {
+function notify({ key, session, path, title, body }: News): void {
   if (!notifies.value || document.visibilityState === "visible") return;
-  const data = { path: sessionPath(session) };
+  const data = { path: path ?? sessionPath(session) };
   void navigator.serviceWorker?.ready.then((worker) =>
     worker.showNotification(shownLine(title), { body: shownLine(body).slice(0, 200), tag: key, icon: "/icon-192.png", data }),
   );

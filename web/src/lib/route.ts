@@ -1,14 +1,14 @@
-// Which view the address names: `/`, `/s/NAME`, `/s/NAME/PANEL`, `/share`.
+// Which view the address names: `/`, `/s/NAME`, `/s/NAME/PANEL`, `/watch`, `/flows/ID`.
 
 import { signal } from "@preact/signals";
 import { askShell, followShell, phone } from "./phone.js";
 
-export type Route = { view: "home" } | { view: "session"; name: string; panel?: string } | { view: "page"; page: string };
+export type Route = { view: "home" } | { view: "session"; name: string; panel?: string } | { view: "page"; page: string; item?: string };
 
 function read(path: string): Route {
   const [first, name, panel] = path.split("/").filter(Boolean).map(decode);
   if (first === "s" && name) return { view: "session", name, ...(panel ? { panel } : {}) };
-  if (first) return { view: "page", page: first };
+  if (first) return { view: "page", page: first, ...(name ? { item: name } : {}) };
   return { view: "home" };
 }
 
@@ -36,6 +36,11 @@ followShell(arrive);
 /** The address of a session, and of a panel beside it. */
 export function sessionPath(name: string, panel?: string): string {
   return `/s/${encodeURIComponent(name)}${panel ? `/${panel}` : ""}`;
+}
+
+/** The address of a flow. */
+export function flowPath(id: string): string {
+  return `/flows/${encodeURIComponent(id)}`;
 }
 
 /** Goes to a view. */

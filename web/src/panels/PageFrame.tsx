@@ -2,7 +2,8 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { follow } from "../lib/route.js";
+import { follow, route } from "../lib/route.js";
+import { Line } from "../ui/Text.js";
 import { Icon } from "../ui/icons.js";
 import { pages } from "./index.js";
 
@@ -14,13 +15,14 @@ export function PageFrame({ id }: { id: string }) {
     void page?.load().then(({ default: loaded }) => isGone || setBody(() => loaded));
     return () => (isGone = true);
   }, [id]);
+  const item = route.value.view === "page" ? route.value.item : undefined;
   return (
     <div class={`home ${page?.isWide ? "wide" : ""}`}>
       <header class="bar">
-        <a class="button quiet icon-only" href="/" onClick={follow} aria-label="All sessions">
+        <a class="button quiet icon-only" href={item ? `/${id}` : "/"} onClick={follow} aria-label={item ? `All ${page?.title.toLowerCase() ?? ""}` : "All sessions"}>
           <Icon name="back" />
         </a>
-        <h1 class="page-title">{page?.title ?? "Page not found"}</h1>
+        <h1 class="page-title">{item ? <Line text={item} /> : (page?.title ?? "Page not found")}</h1>
       </header>
       <main>{Body && <Body />}</main>
     </div>

@@ -5,6 +5,7 @@
 
 import type { ComponentType } from "preact";
 import { phone } from "../lib/phone.js";
+import type { IconName } from "../ui/icons.js";
 import type { LiveSession } from "../lib/store.js";
 import type { Screen } from "../session/screen.js";
 
@@ -25,6 +26,7 @@ export interface Panel {
 export interface Page {
   id: string;
   title: string;
+  icon: IconName;
   /** It takes all the width there is. */
   isWide?: boolean;
   load: () => Promise<{ default: ComponentType }>;
@@ -38,4 +40,7 @@ export const panels: Panel[] = [
   ...(phone ? [] : [{ id: "share", title: "Share", needs: "grant", load: () => import("./share/Share.js") }]),
 ];
 
-export const pages: Page[] = [{ id: "watch", title: "Watch several", isWide: true, load: () => import("../watch/Watch.js") }];
+export const pages: Page[] = [
+  { id: "flows", title: "Flows", icon: "flow", load: () => import("../flows/Flows.js") },
+  { id: "watch", title: "Watch several", icon: "grid", isWide: true, load: () => import("../watch/Watch.js") },
+];

@@ -16,6 +16,7 @@ const PATHS = {
   keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
   snow: "M12 3v18M4.200 7.500l15.600 9M19.800 7.500l-15.600 9",
   past: "M4 5v5h5M4.600 10a8 8 0 1 1-.6 4M12 8v4.500l3 2",
+  flow: "M5 4h6v5H5zM13 15h6v5h-6zM8 9v4c0 3 2 4.500 5 4.500",
   grid: "M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM13 13h7v7h-7z",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   down: "M12 5v13M6 13l6 6 6-6",

@@ -58,6 +58,35 @@ fn a_flow_is_started_steered_and_answered_over_http() {
 }
 
 #[test]
+fn a_person_follows_all_flows_and_decides_about_a_stuck_one_over_http() {
+    let http = Http::new();
+    let human = http.home.ok(&["token", "new"]).trim().to_owned();
+    let (ask, post) = (
+        |path: &str| http.ask_as(&human, "GET", path, None).body,
+        |path: &str, body: Value| http.ask_as(&human, "POST", path, Some(body)),
+    );
+    let mended = http.home.join("mended").display().to_string();
+    let text = format!("flow: U\nsteps:\n- run: Do\n  command: echo done\n  undo: '[ -e {mended} ]'\n- run: Break\n  command: exit 1\n");
+    assert_eq!(post("/flows", json!({ "definition": text, "flow": "U-1", "cwd": "/" })).status / 100, 2);
+    let mut after = 0;
+    let stuck = until("a stuck step", || {
+        let changed = ask(&format!("/flows?all=true&wait_ms=20000&after={after}"));
+        let flow = changed.as_array().unwrap().first()?.clone();
+        after = flow["changed"].as_u64().unwrap();
+        flow["status"].as_str().unwrap().starts_with("STUCK").then_some(flow)
+    });
+    assert_eq!((&stuck["waits_for"][0]["name"], &stuck["waits_for"][0]["attempt"]), (&json!("undo Do"), &json!(4)));
+    let refused = post("/flows/U-1/retry", json!({ "verdict": "perhaps" }));
+    assert_eq!((refused.status, &refused.body["code"]), (400, &json!("bad_request")), "{refused:?}");
+    // What is stuck is a human's to decide, whoever started it.
+    assert_eq!(http.post("/flows/U-1/retry", json!({})).status, 403);
+    std::fs::write(http.home.join("mended"), "").unwrap();
+    assert_eq!(post("/flows/U-1/retry", json!({})).status, 200);
+    until("the end", || ask("/flows/U-1")["state"] == "failed");
+    assert_eq!(post("/flows/U-1/retry", json!({})).body["code"], "ended");
+}
+
+#[test]
 fn a_token_with_fewer_rights_than_its_actor_starts_no_flow() {
     let http = Http::new();
     let narrow = http.home.ok(&["--as", "agent:bot", "token", "new", "--can", "observe,run,start"]).trim().to_owned();

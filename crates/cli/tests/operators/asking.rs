@@ -29,11 +29,12 @@ pub fn calls_about_flows() -> Vec<Call> {
     vec![
         // Neither a definition nor a name: refused before a service is started for it.
         Call::FlowStart(FlowStartParams { flow: Some(flow()), ..FlowStartParams::default() }),
-        Call::FlowList(FlowListParams { all: true }),
+        Call::FlowList(FlowListParams { all: true, ..FlowListParams::default() }),
         Call::FlowGet(FlowGetParams { flow: flow(), ..FlowGetParams::default() }),
         Call::FlowSignal(FlowSignalParams { flow: flow(), name: "go".into(), ..FlowSignalParams::default() }),
         Call::FlowAnswer(FlowAnswerParams { flow: flow(), text: "yes".into(), step: None }),
         Call::FlowCancel(FlowCancelParams { flow: flow(), reason: String::new() }),
+        Call::FlowRetry(FlowRetryParams { flow: flow(), ..FlowRetryParams::default() }),
     ]
 }
 

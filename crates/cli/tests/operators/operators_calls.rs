@@ -118,7 +118,7 @@ pub fn params(call: &Call) -> Value {
         Call::ApprovalList(params) => json(params),
         Call::PolicyMay(params) => json(params),
         Call::FlowStart(_) | Call::FlowList(_) | Call::FlowGet(_) => params_of_flows(call),
-        Call::FlowSignal(_) | Call::FlowAnswer(_) | Call::FlowCancel(_) => params_of_flows(call),
+        Call::FlowSignal(_) | Call::FlowAnswer(_) | Call::FlowCancel(_) | Call::FlowRetry(_) => params_of_flows(call),
         Call::Take(params) | Call::Request(params) | Call::Withdraw(params) => json(params),
         Call::Release(params) | Call::Thaw(params) => json(params),
         Call::Give(params) => json(params),
@@ -148,6 +148,7 @@ fn params_of_flows(call: &Call) -> Value {
         Call::FlowSignal(params) => serde_json::to_value(params),
         Call::FlowAnswer(params) => serde_json::to_value(params),
         Call::FlowCancel(params) => serde_json::to_value(params),
+        Call::FlowRetry(params) => serde_json::to_value(params),
         other => panic!("{} is not about flows", other.row().name),
     };
     params.unwrap()

@@ -92,7 +92,7 @@ fn kind(call: &Call) -> Kind {
         Call::ApprovalGet(_) | Call::ApprovalAnswer(_) => Kind::Run,
         Call::PolicyGet(_) | Call::PolicyMay(_) => Kind::Known,
         Call::FlowStart(_) | Call::FlowList(_) | Call::FlowGet(_) => Kind::Known,
-        Call::FlowSignal(_) | Call::FlowAnswer(_) | Call::FlowCancel(_) => Kind::Known,
+        Call::FlowSignal(_) | Call::FlowAnswer(_) | Call::FlowCancel(_) | Call::FlowRetry(_) => Kind::Known,
         Call::QuestionGet(_) | Call::QuestionAnswer(_) | Call::QuestionWithdraw(_) => Kind::Run,
         Call::Take(_) => Kind::Takes,
         Call::Withdraw(_) | Call::Give(_) | Call::Release(_) => Kind::Changes,

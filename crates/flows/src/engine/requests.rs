@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 impl Engine {
     pub(super) fn asked(
         &mut self,
-        connection: u64,
+        (connection, vouched): (u64, bool),
         by: &Actor,
         id: u64,
         request: Request,
@@ -26,7 +26,16 @@ impl Engine {
                 .start(flow, (definition, name), input, (cwd, skip_timers), &who)
                 .and_then(|answer| in_json(&answer))
                 .map(Some),
-            Request::List { all } => self.list(all).and_then(|list| in_json(&list)).map(Some),
+            Request::List { all, after, wait_ms } => {
+                let only = (vouched && by.handle.class() != ActorClass::Human).then_some(who);
+                let flows = self.list(all, after, only.as_deref())?;
+                if wait_ms == 0 || !flows.is_empty() {
+                    return in_json(&flows).map(Some);
+                }
+                let what = Awaited::Change { all, after, only };
+                self.wait(Waiter { connection, id, reply: reply.clone(), what }, wait_ms);
+                Ok(None)
+            }
             Request::Get { flow, after, wait_ms, generation } => {
                 let answer = self.get(&flow, after, generation)?;
                 if wait_ms == 0 || !answer.history.is_empty() || answer.flow.state.is_over() {
@@ -174,7 +183,7 @@ impl Engine {
     pub(super) fn may_ask_from_afar(&self, by: &Actor, request: &Request) -> Result<(), Trouble> {
         match request {
             Request::Start { .. } | Request::List { .. } | Request::Signal { .. } | Request::Answer { .. } => Ok(()),
-            Request::Cancel { .. } => Ok(()),
+            Request::Cancel { .. } | Request::Retry { .. } => Ok(()),
             Request::Get { flow, .. } => {
                 let view = self.view_of(flow)?;
                 let is_own = by.handle.class() == ActorClass::Human || view.by == by.handle.to_string();
@@ -182,7 +191,6 @@ impl Engine {
                 if is_own { Ok(()) } else { Err(no_such_flow(flow)) }
             }
             Request::Rewind { .. }
-            | Request::Retry { .. }
             | Request::Tasks { .. }
             | Request::Turn { .. }
             | Request::Status {}

@@ -90,7 +90,7 @@ fn a_full_disk_acknowledges_nothing_that_is_not_written_and_goes_on_when_there_i
     }
     assert!(written.len() > 5 && refused > 5, "{} {refused}", written.len());
     let rig = Rig::start(dir.path(), None);
-    let listed = rig.ask(Request::List { all: true }).unwrap();
+    let listed = rig.ask(Request::List { all: true, after: 0, wait_ms: 0 }).unwrap();
     let mut listed: Vec<String> =
         listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().into()).collect();
     listed.sort();
@@ -134,6 +134,47 @@ fn a_worker_is_shown_a_signal_that_came_before_it_was_waited_for() {
     let events: Vec<&str> =
         next[0]["history"].as_array().unwrap().iter().map(|one| one["event"].as_str().unwrap()).collect();
     assert_eq!((next[0]["from"].as_u64(), events), (Some(at), vec!["asked", "done"]));
+}
+
+#[test]
+fn who_watches_all_flows_is_told_what_changed_and_nothing_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::start(dir.path(), None);
+    let list = |after: u64, wait_ms: u64| Request::List { all: true, after, wait_ms };
+    let ids = |listed: &Value| -> Vec<String> {
+        listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let newest = |listed: &Value| listed.as_array().unwrap().iter().map(|one| one["changed"].as_u64().unwrap()).max();
+    // Who waits for the first flow is answered when it comes: before whoever started it, or after.
+    let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
+    let watch = |request: Request| {
+        let (by, reply) = (by.clone(), rig.reply.clone());
+        rig.tell.send(Input::Asked { connection: 2, by, vouched: true, id: 99, request, reply }).unwrap();
+    };
+    watch(list(0, 60_000));
+    let started = rig.sleeper("A-1", "").unwrap();
+    let told = rig.answers.recv_timeout(PATIENCE).unwrap().1.unwrap();
+    let told = if told.is_array() { told } else { started };
+    assert_eq!(ids(&told), ["A-1"]);
+    let after = newest(&told).unwrap();
+    assert_eq!(rig.ask(list(after, 0)).unwrap(), Value::Array(Vec::new()), "nothing is told twice");
+    rig.sleeper("A-2", "").unwrap();
+    let second = rig.ask(list(after, 60_000)).unwrap();
+    assert_eq!(ids(&second), ["A-2"], "what came meanwhile is there at once");
+    let after = newest(&second).unwrap();
+    rig.ask(Request::Cancel { flow: "A-1".into(), reason: String::new() }).unwrap();
+    let ended = rig.ask(list(after, 60_000)).unwrap();
+    assert_eq!((ids(&ended), &ended[0]["state"]), (vec!["A-1".to_owned()], &Value::from("cancelled")));
+    // A number of another life, or one that is long gone, gives everything.
+    for after in [0, 1, u64::MAX / 2] {
+        assert_eq!(rig.ask(list(after, 0)).unwrap().as_array().unwrap().len(), 2, "{after}");
+    }
+    // An agent that the host speaks for sees its own alone, and is not woken by others.
+    let bot = Actor { id: ActorId([2; 32]), handle: "agent:bot".parse().unwrap() };
+    let asked =
+        Input::Asked { connection: 3, by: bot, vouched: true, id: 5, request: list(0, 0), reply: rig.reply.clone() };
+    rig.tell.send(asked).unwrap();
+    assert_eq!(rig.answers.recv_timeout(PATIENCE).unwrap().1.unwrap(), Value::Array(Vec::new()));
 }
 
 #[test]

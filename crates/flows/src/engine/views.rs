@@ -1,10 +1,9 @@
 //! Flows as clients see them, and why something was refused.
 
-use super::{Engine, LISTED_MAX, Live};
+use super::{Engine, Live};
 use crate::protocol::{ChildView, FlowAnswer, FlowView, Trouble};
 use crate::store::{StoreError, older_id};
 use holdfast_flow::{Flow, Refusal, State};
-use holdfast_types::{Actor, ActorClass};
 use serde_json::Value;
 
 /// Children whose status is looked up for one answer: each may be read from disk.
@@ -13,16 +12,11 @@ const CHILDREN_SHOWN_MAX: usize = 100;
 impl Engine {
     pub(super) fn view_of(&self, id: &str) -> Result<FlowView, Trouble> {
         if let Some(live) = self.live.get(id) {
-            return Ok(view(&live.flow, Some(live), None));
+            return Ok(FlowView { changed: self.changes.of(id), ..view(&live.flow, Some(live), None) });
         }
         let Some(row) = self.store.row(id).map_err(|error| unrecorded(&error))? else { return Err(self.not_open(id)) };
         let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
-        Ok(view(&Flow::replay(id, &history), None, row.ended_ms))
-    }
-
-    pub(super) fn list(&self, all: bool) -> Result<Vec<FlowView>, Trouble> {
-        let rows = self.store.rows(all, LISTED_MAX).map_err(|error| unrecorded(&error))?;
-        Ok(rows.iter().filter_map(|row| self.view_of(&row.id).ok()).collect())
+        Ok(FlowView { changed: self.changes.of(id), ..view(&Flow::replay(id, &history), None, row.ended_ms) })
     }
 
     /// A flow and its history: the one that goes on, or an older one by its number.
@@ -92,22 +86,12 @@ fn view(flow: &Flow, live: Option<&Live>, ended_ms: Option<u64>) -> FlowView {
         started_ms: flow.started_ms,
         ended_ms,
         events: flow.seq,
+        changed: 0,
         generation: flow.generation,
         parent: flow.parent.as_ref().map(|parent| parent.flow.clone()),
         state,
         status,
         waits_for,
-    }
-}
-
-/// Of a list, what an actor may see from afar.
-pub(super) fn own_only(by: &Actor, answer: Value) -> Value {
-    match answer {
-        Value::Array(flows) if by.handle.class() != ActorClass::Human => {
-            let by = by.handle.to_string();
-            flows.into_iter().filter(|flow| flow["by"] == by.as_str()).collect()
-        }
-        other => other,
     }
 }
 

@@ -23,7 +23,7 @@ impl Engine {
             Awaited::History { flow, generation, after } => {
                 self.get(&flow, after, Some(generation)).and_then(|answer| in_json(&answer))
             }
-            Awaited::Task { .. } => Ok(json!([])),
+            Awaited::Task { .. } | Awaited::Change { .. } => Ok(json!([])),
         };
         self.answers.push((reply, id, answer));
     }

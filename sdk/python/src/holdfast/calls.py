@@ -202,11 +202,18 @@ class AsyncCalls:
         found, _ = await self._ask("flow.get", params, b"", FlowView)
         return found
 
-    async def flow_list(self, *, all: bool | None = None) -> list[FlowView]:
+    async def flow_list(self, *, after: int | None = None, all: bool | None = None, wait_ms: int | None = None) -> list[FlowView]:
         """List flows, the newest first: your own, or all if you are a human."""
-        params = _given({"all": all})
+        params = _given({"after": after, "all": all, "wait_ms": wait_ms})
         found: list[FlowView]
         found, _ = await self._ask("flow.list", params, b"", list[FlowView])
+        return found
+
+    async def flow_retry(self, *, flow: str, value: Any | None = None, verdict: str | None = None) -> FlowView:
+        """Let a blocked flow go on, or decide about a stuck step, which only humans may."""
+        params = _given({"flow": flow, "value": value, "verdict": verdict})
+        found: FlowView
+        found, _ = await self._ask("flow.retry", params, b"", FlowView)
         return found
 
     async def flow_signal(self, *, flow: str, name: str, id: str | None = None, value: Any | None = None) -> FlowView:
@@ -888,11 +895,18 @@ class Calls:
         found, _ = self._ask("flow.get", params, b"", FlowView)
         return found
 
-    def flow_list(self, *, all: bool | None = None) -> list[FlowView]:
+    def flow_list(self, *, after: int | None = None, all: bool | None = None, wait_ms: int | None = None) -> list[FlowView]:
         """List flows, the newest first: your own, or all if you are a human."""
-        params = _given({"all": all})
+        params = _given({"after": after, "all": all, "wait_ms": wait_ms})
         found: list[FlowView]
         found, _ = self._ask("flow.list", params, b"", list[FlowView])
+        return found
+
+    def flow_retry(self, *, flow: str, value: Any | None = None, verdict: str | None = None) -> FlowView:
+        """Let a blocked flow go on, or decide about a stuck step, which only humans may."""
+        params = _given({"flow": flow, "value": value, "verdict": verdict})
+        found: FlowView
+        found, _ = self._ask("flow.retry", params, b"", FlowView)
         return found
 
     def flow_signal(self, *, flow: str, name: str, id: str | None = None, value: Any | None = None) -> FlowView:

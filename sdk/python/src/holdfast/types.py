@@ -1060,6 +1060,20 @@ class FlowListParams(Model):
     """Which flows."""
     all: bool = False
     """Those that have ended too."""
+    after: int = 0
+    """Only those that changed later than this: the largest `changed` that is known."""
+    wait_ms: int = 0
+    """Answer once there are some; at the latest after this long, a minute at most."""
+
+
+class FlowRetryParams(Model):
+    """Which flow, and what is decided about it."""
+    flow: str
+    """Its id."""
+    verdict: str = ""
+    """About a stuck step: `again` (the default), `failed` or `done`."""
+    value: Any = None
+    """With `done`: what the step gave, as JSON."""
 
 
 class FlowSignalParams(Model):
@@ -1112,6 +1126,8 @@ class FlowView(Model):
     """What it gave, or why it failed."""
     why: str | None = None
     """Why it is blocked."""
+    changed: int = 0
+    """Grows with each change of any flow; a question for what is new names the largest."""
     generation: int = 1
     """Which history under this id it is, from 1."""
     parent: str | None = None
@@ -1138,6 +1154,8 @@ class FlowWait(Model):
     """Since when."""
     until_ms: int | None = None
     """When it ends by itself."""
+    attempt: int = 1
+    """Which attempt, from 1."""
     stuck: str | None = None
     """What only a human can decide."""
     question: str | None = None

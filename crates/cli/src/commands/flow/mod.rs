@@ -276,7 +276,7 @@ fn check(here: &Here, args: &FlowCheckArgs) -> Result<u8, Failure> {
 pub fn questions(here: &Here) -> Vec<super::questions::FlowQuestion> {
     let client = here.who_if_there().and_then(|who| Client::connect(&here.home, &who).ok());
     let flows: Vec<FlowView> =
-        client.and_then(|mut client| client.ask(&Request::List { all: false }).ok()).unwrap_or_default();
+        client.and_then(|mut client| client.ask(&Request::List { all: false, after: 0, wait_ms: 0 }).ok()).unwrap_or_default();
     let asks = |flow: FlowView| {
         let FlowView { id, by, waits_for, .. } = flow;
         waits_for.into_iter().filter_map(move |one| {
@@ -293,7 +293,7 @@ pub fn ids(here: &Here) -> Result<u8, Failure> {
     // Pressing Tab must not create a key.
     let Some(who) = here.who_if_there() else { return Ok(0) };
     let Ok(mut client) = Client::connect(&here.home, &who) else { return Ok(0) };
-    let flows: Vec<FlowView> = client.ask(&Request::List { all: true })?;
+    let flows: Vec<FlowView> = client.ask(&Request::List { all: true, after: 0, wait_ms: 0 })?;
     print(flows.iter().map(|flow| format!("{}\n", flow.id)).collect::<String>())?;
     Ok(0)
 }

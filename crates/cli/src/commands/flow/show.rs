@@ -17,7 +17,7 @@ const BAR_COLUMNS: usize = 24;
 
 /// `holdfast flow ls`.
 pub fn list(here: &Here, all: bool) -> Result<u8, Failure> {
-    let flows: Vec<FlowView> = ask(here, &Request::List { all })?;
+    let flows: Vec<FlowView> = ask(here, &Request::List { all, after: 0, wait_ms: 0 })?;
     if here.json {
         print_json(&flows)?;
         return Ok(0);
