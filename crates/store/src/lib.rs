@@ -2,12 +2,8 @@
 //!
 //! | shape | files | what tells damage |
 //! |---|---|---|
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `moved`, `carried`, `arriving/*/parcel`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `lease.json`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
-//! | [lines]: a line of JSON for each change | `runs`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `relays.json`, `devices.json`, `bots/*/*` | the checksum |
-//! | [lines]: a line of JSON for each change | `runs`, `contracts`, `records`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `moved`, `carried`, `arriving/*/parcel`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `lease.json`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
+//! | [lines]: a line of JSON for each change | `runs`, `contracts`, `records`, `writes`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
 //! | [a count and two ends](stderr) | `stderr` | nothing: what is missing was not written |
