@@ -35,7 +35,7 @@ const ENTRIES_MAX: usize = 2_000;
 const UNKNOWN_HASH: Hash = Hash([0; 32]);
 
 /// What belongs to Holdfast below its state directory, which may have other things in it.
-const OWN_STATE: [&str; 14] = [
+const OWN_STATE: [&str; 23] = [
     "sessions",
     "hooks",
     "runs",
@@ -51,6 +51,14 @@ const OWN_STATE: [&str; 14] = [
     "journal",
     "writes",
     "records",
+    "host.key",
+    "relays.json",
+    "devices.json",
+    "direct.json",
+    "lease.json",
+    "arriving",
+    "bots",
+    "flows.db",
 ];
 const OWN_CONFIG: [&str; 2] = ["config.toml", super::POLICY_DIR];
 

@@ -190,13 +190,14 @@ impl Session {
             place: self.place_of_acts(),
             signal: None,
             intent: None,
+            contract: None,
         };
         let Some(Considered { verdict, .. }) = self.consider(&ask, asked).await else {
             return self.ask_said(actor, ask, proof, None);
         };
         let said = match verdict.outcome {
             holdfast_gate::Outcome::Allow => {
-                Said::Allow(holdfast_authority::Gate { rule: verdict.rule, approval: None })
+                Said::Allow(holdfast_authority::Gate { rule: verdict.rule, approval: None, shaped: Vec::new() })
             }
             holdfast_gate::Outcome::Ask | holdfast_gate::Outcome::Deny => {
                 Said::Deny { rule: verdict.rule, why: verdict.why }
