@@ -144,10 +144,22 @@ struct Waiter {
 }
 
 enum Awaited {
-    History { flow: String, generation: u32, after: u64 },
-    Task { by: String, names: Vec<String>, max: usize },
+    History {
+        flow: String,
+        generation: u32,
+        after: u64,
+    },
+    Task {
+        by: String,
+        names: Vec<String>,
+        max: usize,
+    },
     /// A change of any flow; of one actor's alone where it sees no others.
-    Change { all: bool, after: u64, only: Option<String> },
+    Change {
+        all: bool,
+        after: u64,
+        only: Option<String>,
+    },
 }
 
 /// An answer that is given once everything before it is on disk.

@@ -66,7 +66,9 @@ fn a_person_follows_all_flows_and_decides_about_a_stuck_one_over_http() {
         |path: &str, body: Value| http.ask_as(&human, "POST", path, Some(body)),
     );
     let mended = http.home.join("mended").display().to_string();
-    let text = format!("flow: U\nsteps:\n- run: Do\n  command: echo done\n  undo: '[ -e {mended} ]'\n- run: Break\n  command: exit 1\n");
+    let text = format!(
+        "flow: U\nsteps:\n- run: Do\n  command: echo done\n  undo: '[ -e {mended} ]'\n- run: Break\n  command: exit 1\n"
+    );
     assert_eq!(post("/flows", json!({ "definition": text, "flow": "U-1", "cwd": "/" })).status / 100, 2);
     let mut after = 0;
     let stuck = until("a stuck step", || {

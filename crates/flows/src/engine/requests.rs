@@ -28,13 +28,8 @@ impl Engine {
                 .map(Some),
             Request::List { all, after, wait_ms } => {
                 let only = (vouched && by.handle.class() != ActorClass::Human).then_some(who);
-                let flows = self.list(all, after, only.as_deref())?;
-                if wait_ms == 0 || !flows.is_empty() {
-                    return in_json(&flows).map(Some);
-                }
                 let what = Awaited::Change { all, after, only };
-                self.wait(Waiter { connection, id, reply: reply.clone(), what }, wait_ms);
-                Ok(None)
+                self.listed(Waiter { connection, id, reply: reply.clone(), what }, wait_ms)
             }
             Request::Get { flow, after, wait_ms, generation } => {
                 let answer = self.get(&flow, after, generation)?;
@@ -94,6 +89,17 @@ impl Engine {
                 Ok(Some(json!({"pid": std::process::id()})))
             }
         }
+    }
+
+    /// Flows, or those that changed; whoever waits for a change is told later.
+    fn listed(&mut self, waiter: Waiter, wait_ms: u64) -> Result<Option<Value>, Trouble> {
+        let Awaited::Change { all, after, only } = &waiter.what else { return Ok(None) };
+        let flows = self.list(*all, *after, only.as_deref())?;
+        if wait_ms == 0 || !flows.is_empty() {
+            return in_json(&flows).map(Some);
+        }
+        self.wait(waiter, wait_ms);
+        Ok(None)
     }
 
     fn start(

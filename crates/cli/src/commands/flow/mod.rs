@@ -275,8 +275,9 @@ fn check(here: &Here, args: &FlowCheckArgs) -> Result<u8, Failure> {
 /// What flows ask the humans now; nothing where no service runs.
 pub fn questions(here: &Here) -> Vec<super::questions::FlowQuestion> {
     let client = here.who_if_there().and_then(|who| Client::connect(&here.home, &who).ok());
-    let flows: Vec<FlowView> =
-        client.and_then(|mut client| client.ask(&Request::List { all: false, after: 0, wait_ms: 0 }).ok()).unwrap_or_default();
+    let flows: Vec<FlowView> = client
+        .and_then(|mut client| client.ask(&Request::List { all: false, after: 0, wait_ms: 0 }).ok())
+        .unwrap_or_default();
     let asks = |flow: FlowView| {
         let FlowView { id, by, waits_for, .. } = flow;
         waits_for.into_iter().filter_map(move |one| {
