@@ -98,6 +98,7 @@ impl Here {
             inside: OnceCell::new(),
             greeted: RefCell::default(),
             compared: Cell::default(),
+            attaches: Cell::new(self.attaches.get()),
         })
     }
 
