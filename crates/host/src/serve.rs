@@ -225,8 +225,7 @@ impl Server {
             }
             Call::Cost(params) => plain(Box::pin(self.cost(&params, &actor)).await?),
             Call::Graph(params) => Ok((Box::pin(find(&params.session)?.graph(&params)).await?, Vec::new())),
-            Call::Move(params) => Box::pin(self.answer_move(&params, &actor)).await,
-            Call::Arrive(params) => Box::pin(self.answer_arrive(params, bytes, &actor, &path)).await,
+            call @ (Call::Move(_) | Call::Arrive(_)) => Box::pin(self.answer_moves(call, bytes, &actor, &path)).await,
             Call::CheckpointCheck(_) | Call::CheckpointList(_) | Call::ForkDiff(_) => self.copies(call, &actor).await,
             Call::Ports(params) => plain(Box::pin(self.ports(&params, &actor)).await?),
             Call::WatchGraph(params) => {

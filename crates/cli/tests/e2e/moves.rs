@@ -291,7 +291,8 @@ fn a_disk_that_is_full_there_costs_nothing_here() {
     }
     let two = Two::new();
     let far = two.far.path().to_owned();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=256m,mode=700", "none"]).arg(&far).status().unwrap();
+    let mounted =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=256m,mode=700", "none"]).arg(&far).status().unwrap();
     assert!(mounted.success());
     let _disk = Disk(&far);
     holdfast_harness::settle(&far, "human:tester");

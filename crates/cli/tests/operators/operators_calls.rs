@@ -1,10 +1,13 @@
 //! The parameters of any call, and one valid call of each operation about relays, invites and devices.
 
-use holdfast_types::{Actor, Signature};
+use holdfast_types::{Actor, SessionId, Signature};
 use holdfast_wire::Call;
 use holdfast_wire::devices::{DeviceParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams};
 use holdfast_wire::files::*;
-use holdfast_wire::params::Nothing;
+use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
+use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep};
+use holdfast_wire::params::{Nothing, SessionParams};
+use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams};
 use serde_json::Value;
 
 pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
@@ -51,8 +54,36 @@ pub fn calls_about_files(session: &str) -> Vec<Call> {
     ]
 }
 
+pub fn calls_about_copies(session: &str) -> [Call; 10] {
+    let session = session.to_owned();
+    [
+        Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
+        Call::Move(MoveParams { session: session.clone(), step: MoveStep::Offer, proof: None }),
+        Call::Arrive(ArriveParams { step: ArriveStep::Whole { session: SessionId::from_random_bits(1) } }),
+        Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
+        Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
+        Call::ForkDiscard(ForkDiscardParams { session: session.clone(), proof: None }),
+        Call::CheckpointCheck(SessionParams { session: session.clone() }),
+        Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
+        Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
+        Call::CheckpointRemove(CheckpointRemoveParams { session, ..Default::default() }),
+    ]
+}
+
 fn json(params: impl serde::Serialize) -> Value {
     serde_json::to_value(params).unwrap()
+}
+
+fn params_of_copies(call: &Call) -> Value {
+    match call {
+        Call::Fork(params) => json(params),
+        Call::ForkDiff(params) => json(params),
+        Call::ForkKeep(params) => json(params),
+        Call::ForkDiscard(params) => json(params),
+        Call::Move(params) => json(params),
+        Call::Arrive(params) => json(params),
+        other => panic!("{other:?} is about no copy"),
+    }
 }
 
 pub fn params(call: &Call) -> Value {
@@ -88,12 +119,8 @@ pub fn params(call: &Call) -> Value {
         Call::End(params) => json(params),
         Call::Recover(params) => json(params),
         Call::Restore(params) => json(params),
-        Call::Fork(params) => json(params),
-        Call::ForkDiff(params) => json(params),
-        Call::Move(params) => json(params),
-        Call::Arrive(params) => json(params),
-        Call::ForkKeep(params) => json(params),
-        Call::ForkDiscard(params) => json(params),
+        Call::Fork(_) | Call::ForkDiff(_) | Call::ForkKeep(_) | Call::ForkDiscard(_) => params_of_copies(call),
+        Call::Move(_) | Call::Arrive(_) => params_of_copies(call),
         Call::CheckpointCheck(params) => json(params),
         Call::CheckpointMake(params) => json(params),
         Call::CheckpointList(params) => json(params),

@@ -3,7 +3,7 @@
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
 use crate::asking::{calls_about_flows, calls_about_questions, calls_about_the_gate};
-use crate::operators_calls::{calls_about_files, calls_about_relays, params};
+use crate::operators_calls::{calls_about_copies, calls_about_files, calls_about_relays, params};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
@@ -14,13 +14,11 @@ use holdfast_wire::contracts::{RecordParams, TraceParams};
 use holdfast_wire::devices::PageGetParams;
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
-use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::graphs::*;
 use holdfast_wire::hello::HelloParams;
 use holdfast_wire::lives::RecoverParams;
-use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep};
 use holdfast_wire::params::*;
-use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams, RestoreParams};
+use holdfast_wire::portable::RestoreParams;
 use holdfast_wire::reaping::{CostParams, KeepParams};
 use holdfast_wire::runs::*;
 use holdfast_wire::tokens::{TokenNewParams, TokenParams};
@@ -107,22 +105,6 @@ fn kind(call: &Call) -> Kind {
         Call::FilesList(_) | Call::FilesRead(_) | Call::FilesChanges(_) | Call::FilesDiff(_) => Kind::Files,
         Call::FilesWrite(_) | Call::FilesEdit(_) | Call::FilesUpload(_) | Call::FilesUndo(_) => Kind::Files,
     }
-}
-
-fn calls_about_copies(session: &str) -> [Call; 10] {
-    let session = session.to_owned();
-    [
-        Call::Fork(ForkParams { session: session.clone(), ..ForkParams::default() }),
-        Call::ForkDiff(ForkDiffParams { session: session.clone(), ..ForkDiffParams::default() }),
-        Call::ForkKeep(ForkKeepParams { session: session.clone(), ..ForkKeepParams::default() }),
-        Call::ForkDiscard(ForkDiscardParams { session: session.clone(), proof: None }),
-        Call::Move(MoveParams { session: session.clone(), step: MoveStep::Offer, proof: None }),
-        Call::Arrive(ArriveParams { step: ArriveStep::Whole { session: SessionId::from_random_bits(1) } }),
-        Call::CheckpointCheck(SessionParams { session: session.clone() }),
-        Call::CheckpointMake(CheckpointParams { session: session.clone(), keep_running: true, proof: None }),
-        Call::CheckpointList(CheckpointListParams { session: Some(session.clone()) }),
-        Call::CheckpointRemove(CheckpointRemoveParams { session, ..Default::default() }),
-    ]
 }
 
 /// One valid call of each operation, about a session where `human` is attached as `client`.

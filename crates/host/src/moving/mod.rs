@@ -33,7 +33,7 @@ use crate::session::Session;
 use holdfast_door::Path;
 use holdfast_types::{Actor, Rights};
 use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep, MovedView};
-use holdfast_wire::{Code, Fault};
+use holdfast_wire::{Call, Code, Fault};
 use sha2::{Digest, Sha256};
 
 /// Hosts whose keys a session has with it: it may come back to any of them.
@@ -50,8 +50,17 @@ fn lock_of(key: &str) -> String {
 }
 
 impl Server {
+    /// One step of a move.
+    pub(crate) async fn answer_moves(&self, call: Call, bytes: Vec<u8>, actor: &Actor, path: &Path) -> Answer {
+        match call {
+            Call::Move(params) => self.answer_move(&params, actor).await,
+            Call::Arrive(params) => self.answer_arrive(params, bytes, actor, path).await,
+            other => Err(Fault::new(Code::Internal, format!("{} is no step of a move", other.row().name))),
+        }
+    }
+
     /// One step at the host that has the session.
-    pub(crate) async fn answer_move(&self, params: &MoveParams, actor: &Actor) -> Answer {
+    async fn answer_move(&self, params: &MoveParams, actor: &Actor) -> Answer {
         let registry = &self.registry;
         let session = registry.may_move(params, actor)?;
         match &params.step {
@@ -66,13 +75,7 @@ impl Server {
 
     /// One step at the host to which a session is moved. What arrives is given to CRIU, which is root: it takes as much as to run commands
     /// here.
-    pub(crate) async fn answer_arrive(
-        &self,
-        params: ArriveParams,
-        bytes: Vec<u8>,
-        actor: &Actor,
-        path: &Path,
-    ) -> Answer {
+    async fn answer_arrive(&self, params: ArriveParams, bytes: Vec<u8>, actor: &Actor, path: &Path) -> Answer {
         let registry = &self.registry;
         registry.may_start(actor)?;
         let narrows = path.cap().is_some_and(|cap| !cap.can.covers(Rights::ALL));

@@ -199,9 +199,8 @@ impl Session {
         let (kept, questions) = left(origin, &dir);
         kept.iter().for_each(|run| shared.gate.spans.borrow_mut().ran(spec.id, run));
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, shared.policy());
-        let reply_stream = crate::store::checksum(spec.secret.as_bytes());
+        let (reply_stream, watchers) = (crate::store::checksum(spec.secret.as_bytes()), Rc::new(Cell::new(0)));
         let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));
-        let watchers = Rc::new(Cell::new(0));
         Rc::new_cyclic(|this| Session {
             this: this.clone(),
             syncing: Cell::new(false),
