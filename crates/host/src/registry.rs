@@ -301,7 +301,7 @@ impl Registry {
             tell(&session, &spec, Began::Started).map_err(cannot)?;
             if let Some(own) = run {
                 if let Some(trace) = own.trace {
-                    session.following.borrow_mut().insert(trace.run);
+                    session.contracts.follow(trace.run);
                     session.contracts.keep(trace).map_err(cannot)?;
                 }
                 session.record_run(Run { act: decided.act, ..own.run }).map_err(cannot)?;

@@ -2734,7 +2734,7 @@ export interface Contract {
   /** Why it is run, in a sentence. */
   intent?: string | null;
   /** What it may do. What is left out is not promised. */
-  expect?: Promise;
+  expect?: Expectations;
   /** Running it twice does no more than running it once. */
   idempotent?: boolean;
   /** How often it is run again after it failed, at most 10; only where it is idempotent. */
@@ -2744,7 +2744,7 @@ export interface Contract {
 }
 
 /** What a run may do. */
-export interface Promise {
+export interface Expectations {
   /** Exit statuses that count as success; empty: 0. */
   exit?: number[];
   /**

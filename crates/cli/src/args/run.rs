@@ -95,36 +95,38 @@ impl RunStartArgs {
     }
 }
 
+/// Where the options of contracts stand in the help.
+const HEADING: &str = "Contract";
+
 /// What the run promises: its effects are measured and held against it.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Contract")]
 pub struct ContractArgs {
     /// Promise to change only files that match GLOB, relative to the directory or absolute; `nothing`: none; can be repeated
-    #[arg(long, value_name = "GLOB")]
+    #[arg(help_heading = HEADING, long, value_name = "GLOB")]
     pub may_change: Vec<String>,
     /// Promise to listen only on PORT; `nothing`: on none; can be repeated
-    #[arg(long, value_name = "PORT")]
+    #[arg(help_heading = HEADING, long, value_name = "PORT")]
     pub may_listen: Vec<String>,
     /// Promise to connect only to ADDRESS:PORT beyond this machine, such as *:443; `nothing`: to none; can be repeated
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(help_heading = HEADING, long, value_name = "ADDRESS:PORT")]
     pub may_connect: Vec<String>,
     /// Promise to leave at most N processes running
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = HEADING, long, value_name = "N")]
     pub may_leave: Option<u32>,
     /// Say that running it twice does no more than running it once
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     pub idempotent: bool,
     /// Run it again up to N times if it fails, with growing pauses; needs --idempotent
-    #[arg(long, value_name = "N", conflicts_with = "new")]
+    #[arg(help_heading = HEADING, long, value_name = "N", conflicts_with = "new")]
     pub retries: Option<u32>,
     /// Wait S seconds before the first retry [default: 1]
-    #[arg(long, value_name = "S", requires = "retries")]
+    #[arg(help_heading = HEADING, long, value_name = "S", requires = "retries")]
     pub backoff: Option<Seconds>,
     /// Measure its effects without promising anything; see them with `holdfast trace`
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     pub effects: bool,
     /// Read the contract from a JSON file; options add to it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = HEADING, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub contract: Option<PathBuf>,
 }
 

@@ -343,20 +343,20 @@ fn suggested(record: &RecordView, policy: &str) -> Vec<String> {
         if counts.unexpected > 0 {
             let last = one.last_unexpected.as_ref();
             let last =
-                last.map_or_else(String::new, |last| format!("\n# The last: {} ({})", visible(&last.what), last.run));
+                last.map_or_else(String::new, |last| format!("\n// The last: {} ({})", visible(&last.what), last.run));
             out.push(format!(
-                "# Narrow: {evidence}.{last}\n@id(\"own.watch-{id}\")\n@ask(\"its last runs did more than they promised\")\n\
+                "// Narrow: {evidence}.{last}\n@id(\"own.watch-{id}\")\n@ask(\"its last runs did more than they promised\")\n\
                  forbid (principal == Actor::\"{who}\", {acts}, resource)\nwhen {{ {line} && context.record.unexpected > 0 }};\n"
             ));
         } else if counts.valid == counts.runs && counts.runs >= TRUST_MIN {
             let trusted = format!("context.record.runs >= {TRUST_MIN} && context.record.valid == context.record.runs");
             out.push(match policy {
                 "locked" => format!(
-                    "# Widen: {evidence}.\n@id(\"own.trust-{id}\")\npermit (principal == Actor::\"{who}\", {acts}, resource)\n\
+                    "// Widen: {evidence}.\n@id(\"own.trust-{id}\")\npermit (principal == Actor::\"{who}\", {acts}, resource)\n\
                      when {{ {line} && context has contract && {trusted} }};\n"
                 ),
                 _ => format!(
-                    "# Widen: {evidence}.\n# To a rule of yours that asks about it, add:\n#   unless {{ context has contract && {trusted} }};\n"
+                    "// Widen: {evidence}.\n// To a rule of yours that asks about it, add:\n//   unless {{ context has contract && {trusted} }};\n"
                 ),
             });
         }

@@ -2,12 +2,14 @@
 
 use holdfast_types::{Actor, SessionId, Signature};
 use holdfast_wire::Call;
+use holdfast_wire::contracts::TraceParams;
 use holdfast_wire::devices::{DeviceParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams};
 use holdfast_wire::files::*;
 use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep};
 use holdfast_wire::params::{Nothing, SessionParams};
 use holdfast_wire::portable::{CheckpointListParams, CheckpointParams, CheckpointRemoveParams};
+use holdfast_wire::runs::*;
 use serde_json::Value;
 
 pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
@@ -21,6 +23,22 @@ pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
         Call::InviteAccept(InviteAcceptParams { actor: human.clone(), signature: Signature([0; 64]) }),
         Call::DeviceList(Nothing {}),
         Call::DeviceRevoke(DeviceParams { device: "dev_0".into() }),
+    ]
+}
+
+/// A call of each operation about runs, of one that is not there.
+pub fn calls_about_runs(session: &str, run: RunId) -> [Call; 6] {
+    [
+        Call::RunStart(RunStartParams {
+            session: Some(session.to_owned()),
+            command: "rm".into(),
+            ..RunStartParams::default()
+        }),
+        Call::RunGet(RunParams { run: run.into(), wait_ms: 0 }),
+        Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None, wait_ms: 0 }),
+        Call::RunList(RunListParams { session: Some(session.to_owned()) }),
+        Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
+        Call::RunTrace(TraceParams { run: run.into() }),
     ]
 }
 
@@ -133,8 +151,7 @@ pub fn params(call: &Call) -> Value {
         Call::RunOutput(params) => json(params),
         Call::RunList(params) => json(params),
         Call::RunCancel(params) => json(params),
-        Call::RunTrace(params) => json(params),
-        Call::ActorRecord(params) => json(params),
+        Call::RunTrace(_) | Call::ActorRecord(_) => params_of_contracts(call),
         Call::QuestionAsk(params) => json(params),
         Call::QuestionGet(params) => json(params),
         Call::QuestionList(params) => json(params),
@@ -194,4 +211,13 @@ fn params_of_files(call: &Call) -> Value {
         other => panic!("{} is not about files", other.row().name),
     };
     params.unwrap()
+}
+
+/// The parameters of a call about contracts.
+fn params_of_contracts(call: &Call) -> Value {
+    match call {
+        Call::RunTrace(params) => json(params),
+        Call::ActorRecord(params) => json(params),
+        other => panic!("{} is not about contracts", other.row().name),
+    }
 }

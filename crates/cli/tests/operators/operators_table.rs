@@ -3,14 +3,16 @@
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
 use crate::asking::{calls_about_flows, calls_about_questions, calls_about_the_gate};
-use crate::operators_calls::{calls_about_copies, calls_about_files, calls_about_relays, params};
+use crate::operators_calls::{
+    calls_about_copies, calls_about_files, calls_about_relays, calls_about_runs, params,
+};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;
 use holdfast_harness::{Operator, Raw, World, received};
 use holdfast_types::{Actor, Right, SessionId, Signature, Size, Trace, TurnNeed, Who};
 use holdfast_wire::attention::{Until, WatchParams};
-use holdfast_wire::contracts::{RecordParams, TraceParams};
+use holdfast_wire::contracts::RecordParams;
 use holdfast_wire::devices::PageGetParams;
 use holdfast_wire::env::EnvParams;
 use holdfast_wire::follow::*;
@@ -63,12 +65,8 @@ fn kind(call: &Call) -> Kind {
         Call::DeviceList(_) | Call::DeviceRevoke(_) => Kind::Known,
         Call::InviteNew(_) | Call::InviteList(_) | Call::InviteRevoke(_) => Kind::Known,
         Call::InviteAccept(_) => Kind::Door,
-        Call::New(_)
-        | Call::Actors(_)
-        | Call::ActorRecord(_)
-        | Call::ActorRemove(_)
-        | Call::Metrics(_)
-        | Call::Stop(_) => Kind::Known,
+        Call::New(_) | Call::Actors(_) | Call::ActorRemove(_) | Call::Metrics(_) | Call::Stop(_) => Kind::Known,
+        Call::ActorRecord(_) => Kind::Known,
         Call::Get(_)
         | Call::Attach(_)
         | Call::Paint(_)
@@ -136,18 +134,7 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
         Call::WatchGraph(WatchGraphParams { session: session.clone(), after: None, wait_ms: 0 }),
     ]);
     all.extend(calls_about_files(&session));
-    all.extend([
-        Call::RunStart(RunStartParams {
-            session: Some(session.clone()),
-            command: "rm".into(),
-            ..RunStartParams::default()
-        }),
-        Call::RunGet(RunParams { run: run.into(), wait_ms: 0 }),
-        Call::RunOutput(RunOutputParams { run: run.into(), from: None, max: None, wait_ms: 0 }),
-        Call::RunList(RunListParams { session: Some(session.clone()) }),
-        Call::RunCancel(RunCancelParams { run: run.into(), wait_ms: 0, proof: None }),
-        Call::RunTrace(TraceParams { run: run.into() }),
-    ]);
+    all.extend(calls_about_runs(&session, run));
     all.extend(calls_about_questions(&session));
     all.extend(calls_about_the_gate(&session));
     all.extend(calls_about_flows());

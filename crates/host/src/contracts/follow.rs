@@ -98,7 +98,7 @@ impl Session {
     /// What an earlier host left: runs whose outcome nobody wrote down, and those that are to be run again.
     pub(crate) fn take_up_contracts(&self) {
         for trace in self.contracts.open() {
-            if !self.following.borrow_mut().insert(trace.run) {
+            if !self.contracts.follow(trace.run) {
                 continue;
             }
             match (trace.outcome.is_some(), self.this.upgrade()) {

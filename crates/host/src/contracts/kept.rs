@@ -7,6 +7,7 @@ use holdfast_wire::contracts::{Contract, Decision, Effects, Outcome};
 use holdfast_wire::runs::{RunId, RunStartParams};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -62,11 +63,18 @@ pub(crate) struct Trace {
 pub(crate) struct Book {
     dir: PathBuf,
     all: RefCell<Option<Vec<Trace>>>,
+    /// Those that are followed to their outcome.
+    following: RefCell<HashSet<RunId>>,
 }
 
 impl Book {
     pub fn new(dir: &Path) -> Book {
-        Book { dir: dir.to_owned(), all: RefCell::default() }
+        Book { dir: dir.to_owned(), all: RefCell::default(), following: RefCell::default() }
+    }
+
+    /// It is followed from now on; false: it was already.
+    pub fn follow(&self, run: RunId) -> bool {
+        self.following.borrow_mut().insert(run)
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Vec<Trace>) -> T) -> T {

@@ -2,7 +2,7 @@
 
 use crate::gate::Gate;
 use crate::session::{Did, Session};
-use holdfast_observe::effects::{Files, Meter, Number, Scan, Taken};
+use holdfast_observe::effects::{Files, Left, Meter, Number, Scan, Taken};
 use holdfast_observe::network::Opens;
 use holdfast_wire::contracts::{Contract, Effects, FileEffects, LeftProcess, Measure, Moved};
 use std::cell::{Cell, RefCell};
@@ -249,18 +249,14 @@ async fn by_graph(effects: &mut Effects, last: Option<&Did>, own: bool) {
 }
 
 /// Those that are there a moment later too.
-async fn staying(mut left: Vec<LeftProcess>) -> Vec<LeftProcess> {
+async fn staying(left: Vec<LeftProcess>) -> Vec<LeftProcess> {
     if left.is_empty() {
         return left;
     }
     tokio::time::sleep(LEAVING).await;
-    let is_there = |pid: u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-        state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
-    };
-    left.retain(|left| is_there(left.pid));
-    left
+    // It may have become another program meanwhile.
+    let again = left.into_iter().filter_map(|left| Left::of(left.pid));
+    again.map(|left| LeftProcess { pid: left.pid, argv: left.argv }).collect()
 }
 
 fn told(files: Files) -> FileEffects {

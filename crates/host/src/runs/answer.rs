@@ -187,16 +187,7 @@ impl Server {
             contract: params.contract.clone(),
         };
         self.registry.judge_start(actor, &birth, Act::Run(Box::new(params.clone())), Some(line), released).await?;
-        let measured = match &params.contract {
-            Some(contract) => {
-                let measuring =
-                    Measuring::begin(&self.registry.shared.gate, None, birth.cwd.clone(), contract, Vec::new()).await;
-                let decision = Some(follow::decision(None, judging.elapsed()));
-                Some((follow::opened(params, contract, (number, actor), &measuring, decision), measuring))
-            }
-            None => None,
-        };
-        let (trace, measuring) = measured.unzip();
+        let (trace, measuring) = self.measured(params, (number, actor), &birth.cwd, judging.elapsed()).await.unzip();
         let own = OwnRun { run, keep: params.keep, separate_stderr: params.separate_stderr, trace };
         let hooks = &self.registry.shared.hooks;
         // Before the key: who asks again and is told that the run is there can rely on being told of its end.
@@ -236,6 +227,21 @@ impl Server {
         // Whoever has the same key need not wait for its end.
         drop(alone);
         self.run_answer(&session, number, params.wait_ms, false).await
+    }
+
+    /// Begins to measure a run that gets a session of its own, where it has a contract.
+    async fn measured(
+        &self,
+        params: &RunStartParams,
+        who: (RunId, &Actor),
+        cwd: &str,
+        judged: std::time::Duration,
+    ) -> Option<(contracts::Trace, Measuring)> {
+        let contract = params.contract.as_ref()?;
+        let gate = &self.registry.shared.gate;
+        let measuring = Measuring::begin(gate, None, cwd.to_owned(), contract, Vec::new()).await;
+        let decision = Some(follow::decision(None, judged));
+        Some((follow::opened(params, contract, who, &measuring, decision), measuring))
     }
 
     /// The run a key stands for, if it is the same command in the same place.

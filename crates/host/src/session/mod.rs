@@ -128,8 +128,6 @@ pub struct Session {
     pub(crate) gate: gated::Gated,
     /// What its runs promise, and did.
     pub(crate) contracts: crate::contracts::Book,
-    /// Those that are followed to their outcome.
-    pub(crate) following: RefCell<std::collections::HashSet<holdfast_wire::runs::RunId>>,
     /// Where its programs are judged.
     pub(crate) seam: crate::seam::Seamed,
     /// Whether nobody uses it.
@@ -225,7 +223,6 @@ impl Session {
             returning: Cell::new(false),
             gate: gated::Gated::new(&shared.gate),
             contracts: crate::contracts::Book::new(&dir),
-            following: RefCell::default(),
             seam: crate::seam::Seamed::new(home.warden_socket(spec.id)),
             watch: crate::reap::resume(origin, &dir),
             reaper: Rc::clone(&shared.reaper),

@@ -249,7 +249,7 @@ impl Session {
         }
         let entered = self.bring_in(underway, params, state_dir).await?;
         if let (Entered::Begun(_), Some(measuring)) = (&entered, measuring) {
-            self.following.borrow_mut().insert(id);
+            self.contracts.follow(id);
             self.follow_contract(id, measuring);
         }
         Ok(entered)

@@ -262,7 +262,7 @@ impl Measuring {
             .map(|(pid, _)| *pid)
             .collect();
         self.owners.retain(|_, owner| *owner != number);
-        let mut left: Vec<Left> = pids.into_iter().filter_map(living).collect();
+        let mut left: Vec<Left> = pids.into_iter().filter_map(Left::of).collect();
         left.sort_by_key(|left| left.pid);
         if run.root.is_none() {
             run.misses("its first process is not known");
@@ -393,15 +393,18 @@ fn is_there(path: &str) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// A process that is there, and has not ended.
-fn living(pid: u32) -> Option<Left> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
-    if matches!(state, 'Z' | 'X') {
-        return None;
+impl Left {
+    /// A process that is there, and has not ended. Its words may be empty in the moment in which it becomes another program.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Left> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let state = stat.rsplit_once(')')?.1.trim_start().chars().next()?;
+        if matches!(state, 'Z' | 'X') {
+            return None;
+        }
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = words.split(|byte| *byte == 0).filter(|word| !word.is_empty()).take(32);
+        let argv = words.map(|word| String::from_utf8_lossy(word).chars().take(200).collect()).collect();
+        Some(Left { pid, argv })
     }
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = words.split(|byte| *byte == 0).filter(|word| !word.is_empty()).take(32);
-    let argv = words.map(|word| String::from_utf8_lossy(word).chars().take(200).collect()).collect();
-    Some(Left { pid, argv })
 }

@@ -1,6 +1,6 @@
 //! What processes do to files, as the kernel tells it. As root.
 
-use holdfast_observe::effects::{Meter, Taken};
+use holdfast_observe::effects::{Left, Meter, Taken};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
@@ -76,9 +76,11 @@ fn directories_that_go_at_once_leaves_and_daemons_are_known() {
     assert_eq!(taken.files.changed, [at("new/x")], "{taken:?}");
     assert_eq!((taken.files.created.len(), taken.files.deleted.len(), taken.files.passing), (0, 0, 3), "{taken:?}");
     assert_eq!(taken.left.len(), 1, "{taken:?}");
-    assert_eq!(taken.left[0].argv, ["sleep", "1000"]);
-    let pid = rustix::process::Pid::from_raw(taken.left[0].pid as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    // It may just be becoming that program.
+    let left = taken.left[0].pid;
+    let is_it = |left: &Left| left.argv == ["sleep", "1000"];
+    crate::harness::eventually("sleep", || Left::of(left).filter(is_it));
+    crate::harness::kill(left);
     // Nobody is measured any more.
     let (reply, taken) = channel();
     meter.end(7, Box::new(move |taken| reply.send(taken).unwrap()));

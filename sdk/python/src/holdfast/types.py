@@ -422,7 +422,7 @@ class Contract(Model):
     """What a run promises."""
     intent: str | None = None
     """Why it is run, in a sentence."""
-    expect: Promise | None = None
+    expect: Expectations | None = None
     """What it may do. What is left out is not promised."""
     idempotent: bool = False
     """Running it twice does no more than running it once."""
@@ -750,6 +750,20 @@ class ExitSignal(Model):
 
 Exit: TypeAlias = ExitCode | ExitSignal | Literal["lost"]
 """How a session's command ended."""
+
+
+class Expectations(Model):
+    """What a run may do."""
+    exit: list[int] = Field(default_factory=list)
+    """Exit statuses that count as success; empty: 0."""
+    may_change: list[str] | None = None
+    """Files it may create, change, delete or move: patterns relative to its directory, or absolute. `*` stands for part of a name, `**` for any directories. Empty: none."""
+    ports: list[int] | None = None
+    """Ports it may listen on. Empty: none."""
+    processes: int | None = None
+    """How many processes it may leave running."""
+    network: list[str] | None = None
+    """Where it may connect to beyond this machine: patterns of `ADDRESS:PORT`, such as `*:443`. Empty: nowhere."""
 
 
 Family: TypeAlias = Literal["inet", "inet6", "unix"]
@@ -2198,20 +2212,6 @@ class ProcessNode(Model):
     """Descriptors there are beyond `FDS_MAX`."""
     unknown: bool = False
     """We may not see its descriptors."""
-
-
-class Promise(Model):
-    """What a run may do."""
-    exit: list[int] = Field(default_factory=list)
-    """Exit statuses that count as success; empty: 0."""
-    may_change: list[str] | None = None
-    """Files it may create, change, delete or move: patterns relative to its directory, or absolute. `*` stands for part of a name, `**` for any directories. Empty: none."""
-    ports: list[int] | None = None
-    """Ports it may listen on. Empty: none."""
-    processes: int | None = None
-    """How many processes it may leave running."""
-    network: list[str] | None = None
-    """Where it may connect to beyond this machine: patterns of `ADDRESS:PORT`, such as `*:443`. Empty: nowhere."""
 
 
 class Proof(Model):
