@@ -4,6 +4,7 @@
 
 use crate::etcds::Etcds;
 use holdfast_harness::{Home, signal, until};
+use holdfast_store::{LIFE, Survives, get_json, put_json};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -100,6 +101,8 @@ fn lines(file: &Path) -> Vec<(u64, u64)> {
 
 /// Another host with a copy of the session's files, as of a backup or a disk that several machines see.
 fn copy(from: &Home, to: &Home) {
+    let kept = from.session_dir("w").join("life");
+    until("the first look at its processes", || kept.exists());
     let id = from.json(&["info", "w"])["id"].as_str().unwrap().to_owned();
     let place = to.places().session(id.parse().unwrap());
     std::fs::create_dir_all(&place).unwrap();
@@ -108,6 +111,10 @@ fn copy(from: &Home, to: &Home) {
             std::fs::copy(entry.path(), place.join(entry.file_name())).unwrap();
         }
     }
+    // As on another machine, where nobody sees the keeper of this one.
+    let mut life: serde_json::Value = get_json(&LIFE, &place.join("life")).unwrap().unwrap();
+    life["boot"] = "another".into();
+    put_json(&LIFE, &place, "life", &life, Survives::Crash).unwrap();
 }
 
 fn lease(home: &Home) -> String {

@@ -1562,6 +1562,34 @@ Known2: TypeAlias = Literal["run", "time", "unknown"]
 """How it is known who changed something. `run`: A run did it: the shell reported its end; `time`: The last writer before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
 
+LeaseState: TypeAlias = Literal["held", "unknown", "claimed"]
+"""How a session's lease stands. `held`: This host has it: the session may run; `unknown`: This host does not know whether it still has it: the session stands still, and goes on once the lease is renewed; `claimed`: Another host has it: the life here is over."""
+
+
+class LeaseView(Model):
+    """A session's lease, as clients see it."""
+    state: LeaseState | str
+    """How it stands."""
+    host: str
+    """The host that has it, as far as this one knows."""
+    fence: int
+    """The number that grows with each change of home: no two lives of a session have the same."""
+    until_ms: int | None = None
+    """Until when the session runs if the lease is not renewed; left out where it does not run."""
+    stopped_late_ms: int | None = None
+    """Its keeper stopped it because the lease was over, and this many milliseconds after that."""
+    hard: bool = False
+    """A keeper that cannot stop the session in time is killed."""
+    why: str | None = None
+    """Why it is not renewed, for people."""
+
+
+class Leasing(Model):
+    """That a session is to have its home by a lease."""
+    hard: bool = False
+    """Where the keeper cannot stop the session in time, because it is stopped itself, the kernel kills it. For portable sessions."""
+
+
 class LeaveAnswer(Model):
     """What a client that left may want to remember."""
     history: HistoryPlace | None = None
@@ -1762,6 +1790,8 @@ class NewParams(Model):
     """For a portable session: a command for `/bin/sh` that is run in it whenever its processes come back from a checkpoint, or begin as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence."""
     checkpoint_every_ms: int | None = None
     """For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last."""
+    lease: Leasing | None = None
+    """Make its home a lease: it has at most one life among all hosts that share a store of leases, and stands still where this host cannot renew its lease. Only where the host is configured with such a store."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -2719,6 +2749,8 @@ class SessionView(Model):
     """Its command is run again where it fails, at most this many times within ten minutes."""
     next_life_ms: int | None = None
     """When its next life begins by itself."""
+    lease: LeaseView | None = None
+    """Its lease, where it has one."""
     reap: ReapView | None = None
     """Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it."""
 
