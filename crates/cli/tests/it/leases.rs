@@ -8,7 +8,7 @@ use holdfast_store::{LIFE, Survives, get_json, put_json};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -141,7 +141,7 @@ fn claim(home: &Home) -> u32 {
 }
 
 /// Nobody of an earlier life wrote once a later one had: the gap between the last of one and the first of the next, in ms.
-fn gap(file: &PathBuf) -> i64 {
+fn gap(file: &Path) -> i64 {
     let all = lines(file);
     let newest = all.iter().map(|(fence, _)| *fence).max().unwrap();
     let first = all.iter().filter(|(fence, _)| *fence == newest).map(|(_, ms)| *ms).min().unwrap();
