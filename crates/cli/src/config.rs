@@ -441,12 +441,6 @@ mod tests {
             log = "warn,holdfast_host::notify=debug"
             log_format = "json"
             policy = "careful"
-            lease = "etcd=http://127.0.0.1:2379"
-            lease_ttl = 10
-            lease_margin = "2s"
-            lease_ca = "/ca.pem"
-            lease_cert = "/cert.pem"
-            lease_key = "/key.pem"
             [[notify]]
             on = ["exit"]
             ring = true
@@ -488,16 +482,24 @@ mod tests {
                 by: holdfast_host::Deliver::Ring,
             }],
             policy: holdfast_host::Choice::Ready("careful"),
-            lease: crate::lease::LeaseSettings {
-                store: crate::lease::LeaseSettings::store("etcd=http://127.0.0.1:2379").unwrap(),
-                ttl_ms: Some(10_000),
-                margin_ms: Some(2_000),
-                ca: Some("/ca.pem".into()),
-                cert: Some("/cert.pem".into()),
-                key: Some("/key.pem".into()),
-            },
+            ..Config::default()
         };
         assert_eq!(load(text, &[]).unwrap(), expected);
+    }
+
+    #[test]
+    fn leases_are_set_in_the_file_and_not_by_the_environment() {
+        let text = "lease = 'etcd=http://127.0.0.1:2379'\nlease_ttl = 10\nlease_margin = '2s'\nlease_ca = '/ca.pem'\n\
+                    lease_cert = '/cert.pem'\nlease_key = '/key.pem'";
+        let expected = crate::lease::LeaseSettings {
+            store: crate::lease::LeaseSettings::store("etcd=http://127.0.0.1:2379").unwrap(),
+            ttl_ms: Some(10_000),
+            margin_ms: Some(2_000),
+            ca: Some("/ca.pem".into()),
+            cert: Some("/cert.pem".into()),
+            key: Some("/key.pem".into()),
+        };
+        assert_eq!(load(text, &[("HOLDFAST_LEASE_TTL", "99")]).unwrap().lease, expected);
     }
 
     #[test]

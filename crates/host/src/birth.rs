@@ -214,9 +214,7 @@ impl Birth {
         if has_nul(&command) || has_nul(&env) || has_nul(params.on_resume.as_slice()) || cwd.contains('\0') {
             return Err(Fault::new(Code::BadRequest, "the command, its directory or a variable contains a NUL byte"));
         }
-        if matches!(params.reap_after, Some(ReapAfter::Idle(ms)) if ms < REAP_MS_MIN) {
-            return Err(Fault::new(Code::BadRequest, format!("`reap_after` is too short; at least {REAP_MS_MIN} ms")));
-        }
+        must_reap_late(params.reap_after)?;
         Ok(Birth {
             name: params.name,
             command,
@@ -242,6 +240,16 @@ impl Birth {
             restart_on_failure: params.restart_on_failure.map(|times| times.min(RESTARTS_MAX)),
             reap_after: params.reap_after,
         })
+    }
+}
+
+/// Each look at an idle session costs something.
+fn must_reap_late(after: Option<ReapAfter>) -> Result<(), Fault> {
+    match after {
+        Some(ReapAfter::Idle(ms)) if ms < REAP_MS_MIN => {
+            Err(Fault::new(Code::BadRequest, format!("`reap_after` is too short; at least {REAP_MS_MIN} ms")))
+        }
+        _ => Ok(()),
     }
 }
 

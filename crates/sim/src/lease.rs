@@ -17,8 +17,8 @@ const TTL_MS: u64 = 5_000;
 const MARGIN_MS: u64 = 1_000;
 /// As late as a keeper was seen to stop its tree on a busy machine.
 const LATE_MS_MAX: u64 = 700;
-/// The slowest clock that is promised for: a tenth.
-const SLOW_MAX: u64 = 100;
+/// The slowest clock that is promised for beside that: a twentieth, in thousandths.
+const SLOW_MAX: u64 = 50;
 
 /// What happened in a run, to see that it was not empty.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct LeaseCounts {
 enum Message {
     Grant { sent_ms: u64 },
     Renew { lease: LeaseId, sent_ms: u64 },
-    Look,
+    Look { claims: bool },
     Change { change: Change, why: Why },
 }
 
@@ -52,9 +52,9 @@ enum Reply {
     Granted { lease: LeaseId, sent_ms: u64 },
     Renewed { sent_ms: u64 },
     Over,
-    Looked(Option<Found>, bool),
+    Looked { found: Option<Found>, is_live: bool, claims: bool },
     Changed { change: Change, answer: Answer, why: Why },
-    Failed { renewal: bool, why: Option<Why> },
+    Failed { renewal: bool, claims: bool, why: Option<Why> },
 }
 
 /// A keeper and its tree.
@@ -77,6 +77,8 @@ struct Host {
     disk_fence: Option<u64>,
     lives: Vec<Life>,
     is_up: bool,
+    /// Which process it is: what another one asked is not answered to it.
+    generation: u64,
     wants: bool,
     claiming: bool,
     paused_until_ms: u64,
@@ -111,6 +113,7 @@ impl Host {
             disk_fence: None,
             lives: Vec::new(),
             is_up: true,
+            generation: 0,
             wants: false,
             claiming: false,
             paused_until_ms: 0,
@@ -202,28 +205,32 @@ impl World {
         let host = &mut self.hosts[at];
         host.tenancy = Tenancy::new(terms(at), host.disk_lease);
         host.inbox.clear();
+        host.generation += 1;
         (host.claiming, host.wants) = (false, false);
         host.paused_until_ms = self.now_ms + self.rng.u64(5..4_000);
         host.is_up = false;
     }
 
     fn send(&mut self, at: usize, message: Message) {
-        let id = self.rng.u64(..);
         let comes = self.now_ms + self.rng.u64(1..60);
-        self.wire.push((comes, at, id, message));
+        self.wire.push((comes, at, self.hosts[at].generation, message));
     }
 
     /// The store answers; what does not come through fails, though it may have happened.
     fn deliver(&mut self) {
         let now = self.now_ms;
         let due: Vec<_> = self.wire.extract_if(.., |(comes, ..)| *comes <= now).collect();
-        for (_, at, _, message) in due {
+        for (_, at, generation, message) in due {
             let is_cut = now < self.hosts[at].cut_until_ms;
             let renewal = matches!(message, Message::Grant { .. } | Message::Renew { .. });
+            let claims = matches!(message, Message::Look { claims: true });
             let why = if let Message::Change { why, .. } = &message { Some(*why) } else { None };
             // Half of what is cut off is lost on the way back.
             let reply = if is_cut && self.rng.bool() { None } else { Some(self.store(message)) };
-            let reply = reply.filter(|_| !is_cut).unwrap_or(Reply::Failed { renewal, why });
+            let reply = reply.filter(|_| !is_cut).unwrap_or(Reply::Failed { renewal, claims, why });
+            if generation != self.hosts[at].generation {
+                continue;
+            }
             let comes = now + if is_cut { 600 } else { self.rng.u64(1..60) };
             self.hosts[at].inbox.push((comes, reply));
         }
@@ -240,10 +247,10 @@ impl World {
                     Reply::Over
                 }
             }
-            Message::Look => {
+            Message::Look { claims } => {
                 let found = self.book.look(self.session);
                 let is_live = found.as_ref().is_some_and(|found| self.book.is_live(found.record.lease, now));
-                Reply::Looked(found, is_live)
+                Reply::Looked { found, is_live, claims }
             }
             Message::Change { change, why } => {
                 let answer = self.book.change(&change, now);
@@ -277,7 +284,7 @@ impl World {
         let is_free = !host.lives.iter().any(|life| life.is_alive);
         if host.wants && !host.claiming && is_free && host.tenancy.lease(clock + 200).is_some() {
             self.hosts[at].claiming = true;
-            self.send(at, Message::Look);
+            self.send(at, Message::Look { claims: true });
         }
     }
 
@@ -290,8 +297,8 @@ impl World {
             }
             Reply::Renewed { sent_ms } => self.hear(at, Input::Renewed { sent_ms, ttl_ms: TTL_MS }),
             Reply::Over => self.hear(at, Input::Over),
-            Reply::Looked(found, is_live) if self.hosts[at].claiming => self.claim(at, found, is_live),
-            Reply::Looked(found, _) => self.hear(at, Input::Looked { session, found }),
+            Reply::Looked { found, is_live, claims: true } => self.claim(at, found, is_live),
+            Reply::Looked { found, .. } => self.hear(at, Input::Looked { session, found }),
             Reply::Changed { change, answer, why: Why::Claim } => self.claimed(at, &change, answer),
             Reply::Changed { answer, why: Why::Pass, .. } => {
                 if matches!(answer, Answer::Done { .. }) {
@@ -305,7 +312,7 @@ impl World {
             Reply::Failed { why: Some(Why::Claim), .. } => self.hosts[at].claiming = false,
             // Not known: it stands still as its deadline says, and a look tells. The product looks at once; here a crash does.
             Reply::Failed { why: Some(Why::Pass), .. } => self.crash(at),
-            Reply::Failed { .. } if self.hosts[at].claiming => self.hosts[at].claiming = false,
+            Reply::Failed { claims: true, .. } => self.hosts[at].claiming = false,
             Reply::Failed { .. } => self.hear(at, Input::Changed { session, answer: Answer::Failed }),
         }
     }
@@ -329,6 +336,10 @@ impl World {
         let clock = self.clock(at);
         self.hosts[at].claiming = false;
         let Answer::Done { fence } = answer else { return };
+        if self.hosts[at].lives.iter().any(|life| life.is_alive) {
+            // Its ring is locked.
+            return;
+        }
         self.hear(at, Input::Claimed { session: self.session, fence, incarnation: 1 });
         let host = &mut self.hosts[at];
         if host.tenancy.lease(clock + 200) != change.live.first().copied() {
@@ -382,7 +393,7 @@ impl World {
             match effect {
                 Effect::Grant => self.send(at, Message::Grant { sent_ms: clock }),
                 Effect::Renew(lease) => self.send(at, Message::Renew { lease, sent_ms: clock }),
-                Effect::Look(_) => self.send(at, Message::Look),
+                Effect::Look(_) => self.send(at, Message::Look { claims: false }),
                 Effect::Change(change) => self.send(at, Message::Change { change, why: Why::Tenancy }),
                 Effect::Deadline { fence, until_ms, .. } => self.deadline(at, fence, until_ms),
                 Effect::End { .. } => {
@@ -421,8 +432,7 @@ impl World {
         let late = self.rng.u64(0..LATE_MS_MAX);
         for life in self.hosts[at].lives.iter_mut().filter(|life| life.is_alive) {
             // The kernel's timer needs no process that runs.
-            if life.lease.hard_ms().is_some_and(|at| clock >= at) && !life.lease.is_fenced() && life.stops_ms.is_none()
-            {
+            if life.lease.hard_ms().is_some_and(|at| clock >= at) && !life.lease.is_fenced() {
                 (life.is_alive, life.is_running) = (false, false);
                 self.counts.killed_hard += 1;
                 continue;

@@ -111,6 +111,11 @@ export interface NewParams {
   on_resume?: string | null;
   /** For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last. */
   checkpoint_every_ms?: number | null;
+  /**
+   * Make its home a lease: it has at most one life among all hosts that share a store of leases, and stands still where this host
+   * cannot renew its lease. Only where the host is configured with such a store.
+   */
+  lease?: Leasing | null;
   /** Whether it gets another life by itself where it is lost; left out: as the host is configured. */
   recover?: Recovery | null;
   /** Run the command again where it fails or the session is lost, at most this many times within ten minutes, later each time. */
@@ -145,6 +150,12 @@ export interface Wall {
 export type Seam =
   /** Every program they start. */
   | "exec";
+
+/** That a session is to have its home by a lease. */
+export interface Leasing {
+  /** Where the keeper cannot stop the session in time, because it is stopped itself, the kernel kills it. For portable sessions. */
+  hard?: boolean;
+}
 
 /** Whether a session that was lost gets another life by itself. */
 export type Recovery =
@@ -234,6 +245,8 @@ export interface SessionView {
   restart_on_failure?: number | null;
   /** When its next life begins by itself. */
   next_life_ms?: number | null;
+  /** Its lease, where it has one. */
+  lease?: LeaseView | null;
   /** Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it. */
   reap?: ReapView | null;
 }
@@ -428,6 +441,33 @@ export interface LostProcess {
 
 /** A run's identity for all time: `run_` and 26 characters. */
 export type RunId = string;
+
+/** A session's lease, as clients see it. */
+export interface LeaseView {
+  /** How it stands. */
+  state: LeaseState;
+  /** The host that has it, as far as this one knows. */
+  host: string;
+  /** The number that grows with each change of home: no two lives of a session have the same. */
+  fence: number;
+  /** Until when the session runs if the lease is not renewed; left out where it does not run. */
+  until_ms?: number | null;
+  /** Its keeper stopped it because the lease was over, and this many milliseconds after that. */
+  stopped_late_ms?: number | null;
+  /** A keeper that cannot stop the session in time is killed. */
+  hard?: boolean;
+  /** Why it is not renewed, for people. */
+  why?: string | null;
+}
+
+/** How a session's lease stands. */
+export type LeaseState =
+  /** This host has it: the session may run. */
+  | "held"
+  /** This host does not know whether it still has it: the session stands still, and goes on once the lease is renewed. */
+  | "unknown"
+  /** Another host has it: the life here is over. */
+  | "claimed";
 
 /** Whether and when a session is reaped. */
 export interface ReapView {

@@ -15,6 +15,7 @@ use serde_json::Value;
 pub fn calls_about_relays(session: String, human: &Actor) -> Vec<Call> {
     vec![
         Call::RelayAdd(RelayParams { url: "http://127.0.0.1:1".into() }),
+        Call::RelayDirect(DirectParams::default()),
         Call::RelayList(Nothing {}),
         Call::RelayRemove(RelayParams { url: "http://127.0.0.1:1".into() }),
         Call::InviteNew(InviteNewParams { session: Some(session), ..InviteNewParams::default() }),
@@ -173,6 +174,7 @@ pub fn params(call: &Call) -> Value {
         Call::TokenNew(params) => json(params),
         Call::TokenRevoke(params) => json(params),
         Call::RelayAdd(params) | Call::RelayRemove(params) => json(params),
+        Call::RelayDirect(params) => json(params),
         Call::RelayList(params) | Call::InviteList(params) | Call::DeviceList(params) => json(params),
         Call::InviteNew(params) => json(params),
         Call::InviteRevoke(params) => json(params),

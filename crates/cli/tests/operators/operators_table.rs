@@ -61,7 +61,7 @@ fn kind(call: &Call) -> Kind {
         Call::Hello(_) | Call::Identify(_) | Call::Status(_) => Kind::Door,
         Call::List(_) | Call::Me(_) | Call::PageGet(_) => Kind::Host,
         Call::LoginNew(_) | Call::TokenNew(_) | Call::TokenList(_) | Call::TokenRevoke(_) => Kind::Known,
-        Call::RelayAdd(_) | Call::RelayList(_) | Call::RelayRemove(_) => Kind::Known,
+        Call::RelayAdd(_) | Call::RelayDirect(_) | Call::RelayList(_) | Call::RelayRemove(_) => Kind::Known,
         Call::DeviceList(_) | Call::DeviceRevoke(_) => Kind::Known,
         Call::InviteNew(_) | Call::InviteList(_) | Call::InviteRevoke(_) => Kind::Known,
         Call::InviteAccept(_) => Kind::Door,

@@ -182,23 +182,24 @@ fn opened(origin: Origin, dir: &Path, id: SessionId, policy: Policy) -> Opened {
     }
 }
 
-/// Its runs and questions, as an earlier host left them.
-fn left(origin: Origin, dir: &Path) -> (Vec<holdfast_session::Run>, Questions) {
-    match origin {
+/// Its core with its runs, and its questions, as an earlier host left them.
+fn left(origin: Origin, dir: &Path, spec: &Spec, authority: Authority, shared: &Shared) -> (Core, Questions) {
+    let (kept, questions) = match origin {
         Origin::New => (Vec::new(), Questions::default()),
         Origin::Found => (crate::runs::kept::load(dir), crate::questions::kept::load(dir)),
-    }
+    };
+    kept.iter().for_each(|run| shared.gate.spans.borrow_mut().ran(spec.id, run));
+    let reply_stream = crate::store::checksum(spec.secret.as_bytes());
+    (Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept)), questions)
 }
 
 impl Session {
     /// A session from its files, not yet connected.
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let (home, dir) = (&shared.home, shared.home.session(spec.id));
-        let (kept, questions) = left(origin, &dir);
-        kept.iter().for_each(|run| shared.gate.spans.borrow_mut().ran(spec.id, run));
         let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, shared.policy());
-        let (reply_stream, watchers) = (crate::store::checksum(spec.secret.as_bytes()), Rc::new(Cell::new(0)));
-        let core = Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept));
+        let (core, questions) = left(origin, &dir, &spec, authority, shared);
+        let watchers = Rc::new(Cell::new(0));
         Rc::new_cyclic(|this| Session {
             this: this.clone(),
             syncing: Cell::new(false),

@@ -14,24 +14,6 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="allow", populate_by_name=True, protected_namespaces=())
 
 
-class ActionCounts(Model):
-    """The counts of one command."""
-    action: str
-    """The command, such as `make`."""
-    runs: int
-    """Those that promised something about their effects."""
-    valid: int
-    """Those that stayed within what they promised."""
-    succeeded: int
-    """Those that ended with an exit status that was expected."""
-    unexpected: int
-    """Those with effects beyond the contract."""
-    unknown: int
-    """Those of which it is not known."""
-    last_unexpected: LastUnexpected | None = None
-    """The last run with effects beyond its contract, and the first of them."""
-
-
 class Actor(Model):
     """Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be believed is the host's to say."""
     id: ActorId
@@ -216,20 +198,6 @@ class AttachParams(Model):
     """With `remote`: it is a person's terminal, and its window gives the session its size as a local one's does."""
     draws: bool = False
     """It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host."""
-
-
-class Attempt(Model):
-    """One attempt of a run that may be retried."""
-    run: RunId
-    """The run."""
-    started_ms: int
-    """When it began."""
-    ended_ms: int | None = None
-    """When it was over."""
-    exit_code: int | None = None
-    """Its status."""
-    error: str | None = None
-    """Why there was none, where it could not be begun."""
 
 
 class Binding(Model):
@@ -418,20 +386,6 @@ class Connected(Model):
     """Since when."""
 
 
-class Contract(Model):
-    """What a run promises."""
-    intent: str | None = None
-    """Why it is run, in a sentence."""
-    expect: Expectations | None = None
-    """What it may do. What is left out is not promised."""
-    idempotent: bool = False
-    """Running it twice does no more than running it once."""
-    retries: int = 0
-    """How often it is run again after it failed, at most 10; only where it is idempotent."""
-    backoff_ms: int | None = None
-    """The pause before the first retry, in milliseconds (1000); it doubles with each."""
-
-
 class CostParams(Model):
     """Of which sessions."""
     session: str | None = None
@@ -466,18 +420,6 @@ class CreditParams(Model):
     """The number given to `session.follow`."""
     bytes: int
     """Bytes on top of what was granted before."""
-
-
-class Decision(Model):
-    """By which rule a run was let through."""
-    outcome: str
-    """`allow`, or `off` where nothing is judged."""
-    took_us: int
-    """How long the decision took, facts and all, in microseconds."""
-    rule: str | None = None
-    """The rule."""
-    approval: str | None = None
-    """What a human approved."""
 
 
 class Defaults(Model):
@@ -588,26 +530,6 @@ class Doing2(Model):
     """For people: `run: make`, `waits for port 80`."""
     since_ms: int
     """Since when."""
-
-
-class Effects(Model):
-    """What a run did."""
-    files: FileEffects
-    """To files."""
-    processes: list[LeftProcess]
-    """Processes it left behind."""
-    ports: list[int]
-    """Ports it listens on at its end, or was seen to listen on before."""
-    connections: list[str]
-    """Connections beyond this machine, as `ADDRESS:PORT`."""
-    files_measured: Measure
-    """How files were measured."""
-    processes_measured: Measure
-    """How processes were."""
-    ports_measured: Measure
-    """How ports were: those at its end."""
-    network_measured: Measure
-    """How connections were."""
 
 
 End: TypeAlias = Literal["read", "write", "both"]
@@ -752,20 +674,6 @@ Exit: TypeAlias = ExitCode | ExitSignal | Literal["lost"]
 """How a session's command ended."""
 
 
-class Expectations(Model):
-    """What a run may do."""
-    exit: list[int] = Field(default_factory=list)
-    """Exit statuses that count as success; empty: 0."""
-    may_change: list[str] | None = None
-    """Files it may create, change, delete or move: patterns relative to its directory, or absolute. `*` stands for part of a name, `**` for any directories. Empty: none."""
-    ports: list[int] | None = None
-    """Ports it may listen on. Empty: none."""
-    processes: int | None = None
-    """How many processes it may leave running."""
-    network: list[str] | None = None
-    """Where it may connect to beyond this machine: patterns of `ADDRESS:PORT`, such as `*:443`. Empty: nowhere."""
-
-
 Family: TypeAlias = Literal["inet", "inet6", "unix"]
 """A socket's address family. `inet`: IPv4; `inet6`: IPv6, which may take IPv4 too; `unix`: On this machine."""
 
@@ -836,22 +744,6 @@ class FileChange(Model):
     """The SHA-256 after; absent: there is no file."""
     undoes: int | None = None
     """The number of the write that this one undid."""
-
-
-class FileEffects(Model):
-    """What became of files. Of long lists the beginning."""
-    created: list[str] = Field(default_factory=list)
-    """New ones."""
-    changed: list[str] = Field(default_factory=list)
-    """Written to, replaced, or with other attributes."""
-    deleted: list[str] = Field(default_factory=list)
-    """Gone."""
-    moved: list[Moved] = Field(default_factory=list)
-    """Under another name."""
-    count: int = 0
-    """How many in all."""
-    passing: int = 0
-    """Created and deleted again; not in the lists."""
 
 
 class FileEntry(Model):
@@ -1074,20 +966,6 @@ class FlowListParams(Model):
     """Which flows."""
     all: bool = False
     """Those that have ended too."""
-    after: int = 0
-    """Only those that changed later than this: the largest `changed` that is known."""
-    wait_ms: int = 0
-    """Answer once there are some; at the latest after this long, a minute at most."""
-
-
-class FlowRetryParams(Model):
-    """Which flow, and what is decided about it."""
-    flow: str
-    """Its id."""
-    verdict: str = ""
-    """About a stuck step: `again` (the default), `failed` or `done`."""
-    value: Any = None
-    """With `done`: what the step gave, as JSON."""
 
 
 class FlowSignalParams(Model):
@@ -1140,8 +1018,6 @@ class FlowView(Model):
     """What it gave, or why it failed."""
     why: str | None = None
     """Why it is blocked."""
-    changed: int = 0
-    """Grows with each change of any flow; a question for what is new names the largest."""
     generation: int = 1
     """Which history under this id it is, from 1."""
     parent: str | None = None
@@ -1168,8 +1044,6 @@ class FlowWait(Model):
     """Since when."""
     until_ms: int | None = None
     """When it ends by itself."""
-    attempt: int = 1
-    """Which attempt, from 1."""
     stuck: str | None = None
     """What only a human can decide."""
     question: str | None = None
@@ -1688,14 +1562,32 @@ Known2: TypeAlias = Literal["run", "time", "unknown"]
 """How it is known who changed something. `run`: A run did it: the shell reported its end; `time`: The last writer before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
 
-class LastUnexpected(Model):
-    """A run with effects beyond its contract."""
-    run: RunId
-    """Which."""
-    at_ms: int
-    """When it was over."""
-    what: str
-    """The first of its unexpected effects."""
+LeaseState: TypeAlias = Literal["held", "unknown", "claimed"]
+"""How a session's lease stands. `held`: This host has it: the session may run; `unknown`: This host does not know whether it still has it: the session stands still, and goes on once the lease is renewed; `claimed`: Another host has it: the life here is over."""
+
+
+class LeaseView(Model):
+    """A session's lease, as clients see it."""
+    state: LeaseState | str
+    """How it stands."""
+    host: str
+    """The host that has it, as far as this one knows."""
+    fence: int
+    """The number that grows with each change of home: no two lives of a session have the same."""
+    until_ms: int | None = None
+    """Until when the session runs if the lease is not renewed; left out where it does not run."""
+    stopped_late_ms: int | None = None
+    """Its keeper stopped it because the lease was over, and this many milliseconds after that."""
+    hard: bool = False
+    """A keeper that cannot stop the session in time is killed."""
+    why: str | None = None
+    """Why it is not renewed, for people."""
+
+
+class Leasing(Model):
+    """That a session is to have its home by a lease."""
+    hard: bool = False
+    """Where the keeper cannot stop the session in time, because it is stopped itself, the kernel kills it. For portable sessions."""
 
 
 class LeaveAnswer(Model):
@@ -1712,14 +1604,6 @@ class LeaveParams(Model):
     """The client's number."""
     shown: int | None = None
     """Everything before this offset is on its terminal: the answer says how much of the history that is."""
-
-
-class LeftProcess(Model):
-    """A process that a run left behind."""
-    pid: int
-    """Its pid."""
-    argv: list[str]
-    """Its words."""
 
 
 Life: TypeAlias = Literal["running", "ended", "lost", "unknown", "damaged"]
@@ -1848,16 +1732,6 @@ class MeAnswer(Model):
     """The token that says so, where one does."""
 
 
-class Measure(Model):
-    """Whether what was measured is all there was, and by what it was measured."""
-    complete: bool
-    """Everything of this kind was seen, and nothing of others."""
-    by: str
-    """`fanotify`, `ctime`, `lineage`, `graph`, `counters`, `samples`; `none`: not measured."""
-    why: str | None = None
-    """What may be missing or foreign."""
-
-
 class MetricsAnswer(Model):
     """The host's counters."""
     text: str
@@ -1878,14 +1752,6 @@ class ModesView(Model):
     """`c_lflag`."""
     unread: int
     """Bytes of input that no program has taken."""
-
-
-class Moved(Model):
-    """A file that was moved."""
-    from_: str = Field(..., alias="from")
-    """Where it was."""
-    to: str
-    """Where it is."""
 
 
 class NewParams(Model):
@@ -1924,6 +1790,8 @@ class NewParams(Model):
     """For a portable session: a command for `/bin/sh` that is run in it whenever its processes come back from a checkpoint, or begin as a branch. It tells programs that connections are cut, and that `$HOLDFAST_LIFE` has a new fence."""
     checkpoint_every_ms: int | None = None
     """For a portable session: make a checkpoint this often, in milliseconds, where something happened in it since the last."""
+    lease: Leasing | None = None
+    """Make its home a lease: it has at most one life among all hosts that share a store of leases, and stands still where this host cannot renew its lease. Only where the host is configured with such a store."""
     recover: Recovery | str | None = None
     """Whether it gets another life by itself where it is lost; left out: as the host is configured."""
     restart_on_failure: int | None = None
@@ -2000,20 +1868,6 @@ class OnExit(Model):
     """Where to: `http://` or `https://`."""
     secret: str | None = None
     """What it is signed with."""
-
-
-class Outcome(Model):
-    """A run held against its contract."""
-    validity: Validity | str
-    """Whether its effects stayed within it."""
-    success: bool
-    """It ended with an exit status that was expected."""
-    unexpected: list[Unexpected] = Field(default_factory=list)
-    """Effects beyond the contract; of many the first."""
-    unexpected_count: int = 0
-    """How many there are."""
-    untold: list[str] = Field(default_factory=list)
-    """What it promises and could not be told: `files`, `network`, …"""
 
 
 class OutputEvent(Model):
@@ -2381,34 +2235,6 @@ ReapWhy: TypeAlias = Literal["idle", "sessions", "memory"]
 """Why a session is reaped. `idle`: It was idle for as long as it may be; `sessions`: The host has more sessions than it may have, and nobody has used this one for longest; `memory`: Its sessions take more memory than they may, and nobody has used this one for longest."""
 
 
-class RecordParams(Model):
-    """Whose record."""
-    handle: Handle
-    """The actor."""
-    action: str | None = None
-    """Only runs of this command, such as `make`."""
-
-
-class RecordView(Model):
-    """An actor's record: of its newest runs under contracts."""
-    actor: Actor
-    """Whose."""
-    runs: int
-    """Those that promised something about their effects."""
-    valid: int
-    """Those that stayed within what they promised."""
-    succeeded: int
-    """Those that ended with an exit status that was expected."""
-    unexpected: int
-    """Those with effects beyond the contract."""
-    unknown: int
-    """Those of which it is not known."""
-    since_ms: int | None = None
-    """When the oldest of these runs was over."""
-    actions: list[ActionCounts] = Field(default_factory=list)
-    """By command."""
-
-
 class RecoverAnswer(Model):
     """A session with a life."""
     session: SessionView
@@ -2603,10 +2429,6 @@ class RunAnswer(Model):
     """And after it."""
     own_session: bool = False
     """It is its session's own command."""
-    outcome: Outcome | None = None
-    """How it came out against its contract, once it is over; `run.trace` has the effects."""
-    attempt: int | None = None
-    """Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is."""
     existing: bool = False
     """It was there before, and nothing was started: the key, or the id, was used."""
     omitted: Gap | None = None
@@ -2699,8 +2521,6 @@ class RunStartParams(Model):
     """Where a human must approve it: wait for the answer for so long before `approval_needed`."""
     intent: str | None = None
     """Why it is to be run, in a sentence: for policies, and for the human who is asked."""
-    contract: Contract | None = None
-    """What it promises. With one its effects are measured, and held against it."""
     detect: Detect | None = None
     """How to detect its end if the shell does not report it."""
     on_exit: OnExit | None = None
@@ -2751,10 +2571,6 @@ class RunView(Model):
     """And after it."""
     own_session: bool = False
     """It is its session's own command."""
-    outcome: Outcome | None = None
-    """How it came out against its contract, once it is over; `run.trace` has the effects."""
-    attempt: int | None = None
-    """Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is."""
 
 
 class ScreenAnswer(Model):
@@ -2933,6 +2749,8 @@ class SessionView(Model):
     """Its command is run again where it fails, at most this many times within ten minutes."""
     next_life_ms: int | None = None
     """When its next life begins by itself."""
+    lease: LeaseView | None = None
+    """Its lease, where it has one."""
     reap: ReapView | None = None
     """Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it."""
 
@@ -3081,64 +2899,6 @@ class TokenView(Model):
     """The token with which it was made: it ends with that one."""
 
 
-class TraceParams(Model):
-    """Which run."""
-    run: RunRef
-    """Its id, or its key."""
-
-
-class TraceView(Model):
-    """Everything that is known of a run."""
-    id: RunId
-    """Identity."""
-    session: SessionId
-    """Its session."""
-    name: SessionName
-    """That session's name."""
-    command: str
-    """What was entered."""
-    actor: Actor
-    """Who."""
-    state: RunState | str
-    """Where it stands."""
-    started_ms: int
-    """When it was entered."""
-    duration_ms: int
-    """How long it took so far."""
-    from_: int = Field(..., alias="from")
-    """Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on."""
-    to: int
-    """Offset behind its last output byte, or behind the last one so far."""
-    key: str | None = None
-    """Its key."""
-    act: int | None = None
-    """The act's number in the session's journal."""
-    exit_code: int | None = None
-    """Its status, where it is known."""
-    end: RunEnd | str | None = None
-    """How the end is known."""
-    ended_ms: int | None = None
-    """When it ended, as the host noticed."""
-    cwd_before: str | None = None
-    """The shell's directory before."""
-    cwd: str | None = None
-    """And after it."""
-    own_session: bool = False
-    """It is its session's own command."""
-    outcome: Outcome | None = None
-    """And what that says."""
-    attempt: int | None = None
-    """Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is."""
-    contract: Contract | None = None
-    """What it promised; none: it ran without a contract, and nothing was measured."""
-    decision: Decision | None = None
-    """By which rule it was let through, where the host remembers."""
-    attempts: list[Attempt] = Field(default_factory=list)
-    """All its attempts, the first one first."""
-    effects: Effects | None = None
-    """What it did, once it is over."""
-
-
 class TurnAnswer(Model):
     """What came of it."""
     turn: TurnView
@@ -3169,14 +2929,6 @@ class TurnView(Model):
     """Who waits, first in first."""
     frozen: FrozenView | None = None
     """The tree stands still."""
-
-
-class Unexpected(Model):
-    """An effect beyond the contract."""
-    kind: str
-    """`file`, `port`, `process` or `network`."""
-    what: str
-    """Which."""
 
 
 class UnfollowParams(Model):
@@ -3210,10 +2962,6 @@ class UpdateParams(Model):
     """Its terminal's new size."""
     answers: Answers | None = None
     """From this offset on it answers queries (true) or no longer does (false)."""
-
-
-Validity: TypeAlias = Literal["valid", "invalid", "unknown"]
-"""Whether effects stayed within the contract. `valid`: They did; `invalid`: Some are beyond it; `unknown`: None was seen beyond it, and something it promises could not be measured completely."""
 
 
 class WaitAnswer(Model):
