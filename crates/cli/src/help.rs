@@ -28,7 +28,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
             "move",
         ],
     ),
-    ("Commands and processes", &["run", "trace", "flow", "state", "env", "watch", "graph", "ps", "ports"]),
+    ("Commands and processes", &["run", "trace", "flow", "state", "env", "handover", "watch", "graph", "ps", "ports"]),
     ("Input and output", &["send", "screen", "logs", "journal", "export"]),
     ("Questions and approvals", &["ask", "questions", "answer", "approvals", "policy"]),
     ("The turn", &["turn", "take", "request", "withdraw", "give", "release", "seize", "thaw"]),

@@ -119,7 +119,7 @@ __holdfast_dump() {
     declare -xp
     printf '\1\n'
     printf '%s\0' 9 PS0 "${PS0//"${__holdfast_own[1]}"/}" PS1 "${PS1//"${__holdfast_own[2]}"/}" \
-        PS2 "${PS2//"${__holdfast_own[3]}"/}" PS4 "${PS4-}" IFS "$__holdfast_ifs" CDPATH "${CDPATH-}" \
+        PS2 "${PS2//"${__holdfast_own[3]}"/}" PS4 "${PS4-}" IFS "${__holdfast_ifs-$IFS}" CDPATH "${CDPATH-}" \
         GLOBIGNORE "${GLOBIGNORE-}" HISTFILE "${HISTFILE-}" PROMPT_COMMAND "${PROMPT_COMMAND[*]}"
     printf '%s\0' "$__holdfast_traps"
     bind -s

@@ -4,7 +4,7 @@ use holdfast_types::{Handle, SessionId, SessionName, Shaper, TimeMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What others changed since the caller wrote last, or since the session started.
+/// What others changed since the caller wrote last before they did, or since the session started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoverAnswer {
     /// Which session.

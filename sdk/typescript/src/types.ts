@@ -1350,7 +1350,7 @@ export type Known2 =
   /** It is not: the journal does not reach back so far, or has no name. */
   | "unknown";
 
-/** What others changed since the caller wrote last, or since the session started. */
+/** What others changed since the caller wrote last before they did, or since the session started. */
 export interface HandoverAnswer {
   /** Which session. */
   session: SessionId;
@@ -1366,7 +1366,7 @@ export interface HandoverAnswer {
    * What they changed, and what goes on: the shell's names, the directory, files that will be executed, text at the prompt,
    * processes in the background.
    */
-  changed: Change[];
+  changed: HandoverChange[];
   /** All of it in a line; empty: nothing changed. */
   summary: string;
   /** What could not be looked at, or is not told. */
@@ -1374,7 +1374,7 @@ export interface HandoverAnswer {
 }
 
 /** One change. */
-export interface Change {
+export interface HandoverChange {
   /** By what. */
   by: Channel;
   /** Its name, or path. */

@@ -85,6 +85,13 @@ fn every_command_explains_itself() {
 }
 
 #[test]
+fn a_hand_over_explains_itself() {
+    let home = Home::new();
+    let _settled = home.settle_snapshots();
+    insta::assert_snapshot!("help_handover", home.ok(&["handover", "--help"]));
+}
+
+#[test]
 fn the_version_is_the_packages() {
     let home = Home::new();
     assert_eq!(home.ok(&["-V"]), concat!("holdfast ", env!("CARGO_PKG_VERSION"), "\n"));

@@ -114,7 +114,6 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let mut all = calls_at_a_terminal(&session, client, human);
     all.extend([
         Call::Env(EnvParams { session: session.clone(), all: true }),
-        Call::Handover(one()),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),

@@ -74,11 +74,12 @@ pub fn wrote_before(files: &[PathBuf], before: Offset) -> Option<Wrote> {
     None
 }
 
-/// What an actor wrote last in a session, and who else wrote since. Files are the oldest first, and read from the newest on.
+/// What an actor wrote last before others did, and who those are. What it wrote behind them counts for nothing here. Files are the oldest first, and read from the newest on.
 pub fn others_since(files: &[PathBuf], me: &Actor) -> (Option<(u64, TimeMs)>, Vec<Actor>) {
     let mut others: Vec<Actor> = Vec::new();
     for entry in files.iter().rev().flat_map(|file| read(file).into_iter().rev()).filter(can_start) {
         match entry.record.by.actor() {
+            Some(actor) if actor.id == me.id && others.is_empty() => {}
             Some(actor) if actor.id == me.id => return (Some((entry.seq, entry.record.time_ms)), others),
             Some(actor) if !others.contains(actor) => others.push(actor.clone()),
             Some(_) | None => {}

@@ -30,7 +30,7 @@ pub(crate) struct Wanted<'a> {
 
 /// Who else shaped a line, by what. Blocks.
 pub(crate) fn shapers_of(wanted: &Wanted<'_>, past: &Background) -> Vec<Shaper> {
-    let mut all: Vec<Shaper> = past.staged.iter().map(|actor| staged(actor)).collect();
+    let mut all: Vec<Shaper> = past.staged.iter().map(staged).collect();
     let has = |dir: &str, name: &str| has_program(Path::new(&wanted.around.cwd), dir, name);
     for entry in past.changes.iter() {
         let Some(by) = &entry.changed else { continue };

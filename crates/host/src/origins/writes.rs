@@ -77,7 +77,9 @@ impl Writes {
             Vec::new()
         });
         let mut writes = Writes { path, lines: kept.len(), ..Writes::default() };
-        kept.into_iter().for_each(|written| drop(writes.put(written)));
+        for written in kept {
+            writes.put(written);
+        }
         writes
     }
 

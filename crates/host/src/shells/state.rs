@@ -325,9 +325,20 @@ fn fish_wide<'a>(rest: &'a [u8], out: &mut Collected) -> Option<&'a [u8]> {
         out.add_around(line.split(|b| *b == b' ').next()?, line);
     }
     for line in keys.split(|b| *b == b'\n') {
-        // `bind -M insert \cg 'command'`
-        let mut key = line.split(|b| *b == b' ').skip(1).skip_while(|word| word.starts_with(b"-"));
-        out.add(Category::Binding, key.next().unwrap_or_default(), line);
+        if line.ends_with(b" __holdfast_line") {
+            continue;
+        }
+        // `bind -M insert \cg 'command'`: all up to the key, which is the first word that is no option and no option's value.
+        let (mut end, mut is_value) = (0, false);
+        for word in line.split(|b| *b == b' ') {
+            end += word.len() + 1;
+            let is_option = word.starts_with(b"-") || word == b"bind" || is_value;
+            is_value = matches!(word, b"-M" | b"-m");
+            if !is_option {
+                break;
+            }
+        }
+        out.add(Category::Binding, line.get(..end.saturating_sub(1)).unwrap_or(line), line);
     }
     out.add(Category::Setting, b"umask", umask);
     Some(rest)

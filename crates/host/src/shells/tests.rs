@@ -371,7 +371,7 @@ b' DEBUG; trap : USR1",
         (Fish, "function f; echo 1; end", vec![(Function, "f", true)]),
         (Fish, "function f; echo 2; end", vec![(Function, "f", true)]),
         (Fish, "cd /; true", vec![]),
-        (Fish, "umask 077; bind \\cg true", vec![(Binding, "\\cg", true), (Setting, "umask", true)]),
+        (Fish, "umask 077; bind \\cg true", vec![(Binding, "bind \\cg", true), (Setting, "umask", true)]),
         (Fish, "set -gx PATH $PATH /no/such", vec![(Variable, "PATH", true), (Path, "/no/such", true)]),
     ];
     for kind in ALL {
