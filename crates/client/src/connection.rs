@@ -81,9 +81,16 @@ pub struct Greeted(Connection, Option<[u8; 32]>);
 impl Greeted {
     /// Says hello on a fresh stream, as this program.
     pub fn on(stream: UnixStream, program: &str) -> Result<Greeted, CallError> {
-        let hello = HelloAnswer { version: 0, program: String::new(), challenge: Challenge([0; 32]), inside: None, direct: Vec::new() };
+        let hello = HelloAnswer {
+            version: 0,
+            program: String::new(),
+            challenge: Challenge([0; 32]),
+            inside: None,
+            direct: Vec::new(),
+        };
         let hello = Box::new(hello);
-        let mut connection = Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None, through: None };
+        let mut connection =
+            Connection { stream, received: Vec::new(), next_id: 1, hello, identified: None, through: None };
         let params = HelloParams { versions: VERSIONS.to_vec(), program: program.to_owned() };
         *connection.hello = connection.call::<op::Hello>(&params)?;
         Ok(Greeted(connection, None))

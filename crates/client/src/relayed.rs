@@ -48,7 +48,10 @@ impl Relayed {
     /// Where it is tried: its own addresses first.
     fn wanted(&self) -> Wanted {
         let known = self.known().into_iter().filter_map(|address| RelayUrl::direct(&address).ok());
-        Wanted { at: known.chain(self.relays.iter().cloned()).collect(), moves_every: self.moves.then_some(MOVES_EVERY) }
+        Wanted {
+            at: known.chain(self.relays.iter().cloned()).collect(),
+            moves_every: self.moves.then_some(MOVES_EVERY),
+        }
     }
 
     fn file(&self) -> String {

@@ -184,7 +184,8 @@ impl Guests for One {
 
 /// Both ends of a channel through the relay.
 fn joined(url: &RelayUrl, arrivals: &Receiver<Arrival>) -> Told<(UnixStream, UnixStream)> {
-    let reached = reach(Wanted { at: vec![url.clone()], ..Wanted::default() }, HostKey(host().public()), client(), None)?;
+    let reached =
+        reach(Wanted { at: vec![url.clone()], ..Wanted::default() }, HostKey(host().public()), client(), None)?;
     Ok((reached.stream, arrivals.recv_timeout(Duration::from_secs(10))?.stream))
 }
 

@@ -51,12 +51,7 @@ pub async fn answer(
 }
 
 /// Carries a client's connection until one end is over. Whoever does not speak the channel, or knows nobody here, is hung up on.
-pub(crate) async fn receive(
-    mut socket: Socket,
-    secret: &Secret,
-    guests: &impl Guests,
-    arrived: impl FnOnce(Arrival),
-) {
+pub(crate) async fn receive(mut socket: Socket, secret: &Secret, guests: &impl Guests, arrived: impl FnOnce(Arrival)) {
     let Ok(Some(Ok(Message::Binary(first)))) = tokio::time::timeout(FIRST, socket.next()).await else { return };
     let Ok(responder) = Responder::read(secret, &first, random()) else { return };
     let (key, invite, answered) = match responder.asks() {

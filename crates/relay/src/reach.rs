@@ -86,12 +86,7 @@ impl ReachError {
 }
 
 /// Reaches a host, and carries until one end is over, on a thread of its own.
-pub fn reach(
-    wanted: Wanted,
-    host: HostKey,
-    secret: Secret,
-    invited: Option<Invited>,
-) -> Result<Reached, ReachError> {
+pub fn reach(wanted: Wanted, host: HostKey, secret: Secret, invited: Option<Invited>) -> Result<Reached, ReachError> {
     let (sender, reached) = std::sync::mpsc::channel();
     let work = move || {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {

@@ -145,7 +145,9 @@ fn list(here: &Here) -> Result<u8, Failure> {
     let head = ["HOST", "PATH", "STATE", "SESSIONS", "LATENCY"].map(str::to_owned).to_vec();
     let row = |(host, looked): &(Elsewhere, Looked)| {
         let (state, sessions, latency) = match looked {
-            Ok(Seen { took, running, .. }) => ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3)),
+            Ok(Seen { took, running, .. }) => {
+                ("up".into(), running.to_string(), format!("{:.1} ms", took.as_secs_f64() * 1e3))
+            }
             Err(why) if is_silent(why) => ("no answer".into(), "-".into(), "-".into()),
             Err(why) => (format!("down: {}", visible(why.message())), "-".into(), "-".into()),
         };

@@ -187,8 +187,8 @@ pub fn accept(here: &Here, args: &AcceptArgs) -> Result<u8, Failure> {
         Some(host) => host.name.clone(),
         None => free_name(&all, &wanted)?,
     };
-    let relayed =
-        Relayed::new(&name, &link.relays, link.host, here.home.run.clone()).map_err(|error| Failure::from_error("bad_request", &error))?;
+    let relayed = Relayed::new(&name, &link.relays, link.host, here.home.run.clone())
+        .map_err(|error| Failure::from_error("bad_request", &error))?;
     let who = here.who()?;
     let accepted = relayed.accept(&link, &asking(who), holdfast_client::PROGRAM).map_err(|error| {
         let refused = matches!(error, ConnectError::Hello(_));

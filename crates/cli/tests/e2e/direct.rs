@@ -47,7 +47,9 @@ fn a_host_that_listens_is_reached_without_its_relay_and_through_it_when_it_stops
     // What is used is not taken, and what is wrong is said.
     let taken = two.far.fails(&["relay", "direct", "--listen", &relay.address]);
     assert!(taken.contains("cannot listen") && taken.contains("--off"), "{taken}");
-    assert!(two.far.fails(&["relay", "direct", "--listen", "127.0.0.1:0", "--address", "nowhere"]).contains("NAME:PORT"));
+    assert!(
+        two.far.fails(&["relay", "direct", "--listen", "127.0.0.1:0", "--address", "nowhere"]).contains("NAME:PORT")
+    );
     assert!(two.far.fails(&["relay", "add", "direct://127.0.0.1:1"]).contains("not a relay"));
     // Neither an agent nor a device opens a port.
     let agent = two.far.fails(&["--as", "agent:bot", "relay", "direct", "--listen", "127.0.0.1:0"]);
@@ -63,7 +65,8 @@ fn an_attached_terminal_moves_from_the_relay_to_the_host_itself_and_back() {
     two.far.ok(&["relay", "add", &relay.url()]);
     let listen = format!("127.0.0.1:{}", free_port());
     two.far.ok(&["relay", "direct", "--listen", &listen]);
-    let count = "n=0; stty -echo; while read line; do n=$((n + 1)); echo \"line $n: $line\" >> log; echo \"had $line\"; done";
+    let count =
+        "n=0; stty -echo; while read line; do n=$((n + 1)); echo \"line $n: $line\" >> log; echo \"had $line\"; done";
     two.far.session("work", count);
     two.invited(&["--host-wide"]);
     assert_eq!(path(&two), "direct", "it knows the address");

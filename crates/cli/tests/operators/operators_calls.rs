@@ -3,7 +3,9 @@
 use holdfast_types::{Actor, SessionId, Signature};
 use holdfast_wire::Call;
 use holdfast_wire::contracts::TraceParams;
-use holdfast_wire::devices::{DeviceParams, DirectParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams};
+use holdfast_wire::devices::{
+    DeviceParams, DirectParams, InviteAcceptParams, InviteNewParams, InviteParams, RelayParams,
+};
 use holdfast_wire::files::*;
 use holdfast_wire::forks::{ForkDiffParams, ForkDiscardParams, ForkKeepParams, ForkParams};
 use holdfast_wire::moves::{ArriveParams, ArriveStep, MoveParams, MoveStep};

@@ -3,9 +3,7 @@
 //! An operation that is new does not compile until [`params`] and [`kind`] name it, and [`calls`] is checked against the table.
 
 use crate::asking::{calls_about_flows, calls_about_questions, calls_about_the_gate};
-use crate::operators_calls::{
-    calls_about_copies, calls_about_files, calls_about_relays, calls_about_runs, params,
-};
+use crate::operators_calls::{calls_about_copies, calls_about_files, calls_about_relays, calls_about_runs, params};
 use holdfast_authority::{Act, Outcome, Record};
 use holdfast_client::Identity;
 use holdfast_graph::Depth;

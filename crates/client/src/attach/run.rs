@@ -278,7 +278,8 @@ impl<'a> Driver<'a> {
         self.host_is_gone();
         if self.relink.is_none() {
             // Nobody can answer a question of ssh's while the terminal is the session's.
-            self.relink = Relink::start(self.options.route.clone().unattended().moving(), self.options.who.clone()).ok();
+            self.relink =
+                Relink::start(self.options.route.clone().unattended().moving(), self.options.who.clone()).ok();
         }
     }
 

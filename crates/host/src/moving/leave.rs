@@ -132,6 +132,12 @@ impl Registry {
             Some(("it was started by an earlier version", "start it anew: holdfast new --portable".into()))
         } else if session.state.borrow().spec.gate.is_some() {
             Some(("its programs are judged before they start (--gate)", "moved processes would be without that".into()))
+        } else if session.state.borrow().spec.lease.is_some() {
+            // Its record in etcd would have to change hands in the same moment: refused here, or it would live nowhere.
+            Some((
+                "its home is a lease (--leased), which a move does not pass on yet",
+                "recover it there instead".into(),
+            ))
         } else if self.shared.hooks.needs(session.id) {
             Some(("the end of one of its runs is still to be told (--on-exit)", "wait until that run is over".into()))
         } else {

@@ -154,9 +154,9 @@ impl Server {
         let kept = match &params.listen {
             None => None,
             Some(text) => {
-                let listen = text.parse().map_err(|_| {
-                    bad(format!("invalid address {text:?}; expected IP:PORT, as in 0.0.0.0:7434"))
-                })?;
+                let listen = text
+                    .parse()
+                    .map_err(|_| bad(format!("invalid address {text:?}; expected IP:PORT, as in 0.0.0.0:7434")))?;
                 if params.addresses.len() > DIRECT_MAX {
                     return Err(bad(format!("at most {DIRECT_MAX} addresses")));
                 }

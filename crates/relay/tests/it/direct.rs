@@ -81,7 +81,9 @@ fn a_host_that_listens_answers_for_its_own_key_alone_and_serves_nothing_else() {
     let own = format!("/c/{}", hex_text(&host().public()));
     assert_eq!(status(&own, true), "101");
     let other = format!("/c/{}", hex_text(&Secret::new([7; 32]).public()));
-    for (path, upgrade) in [(own.as_str(), false), (&other, true), ("/h", true), ("/d/00", true), ("/i", false), ("/", false)] {
+    for (path, upgrade) in
+        [(own.as_str(), false), (&other, true), ("/h", true), ("/d/00", true), ("/i", false), ("/", false)]
+    {
         assert_eq!(status(path, upgrade), "404", "{path}");
     }
 }
