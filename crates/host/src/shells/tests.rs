@@ -321,7 +321,7 @@ fn the_directory_is_told_at_each_prompt() {
 
 #[test]
 fn what_a_command_changed_is_told_by_name() {
-    use Category::{Alias, Binding, Builtin, Function, Hash, Option, Path, Setting, Trap, Variable};
+    use Category::{Alias, Binding, Builtin, Function, Hash, Option, Path, Trap, Variable};
     let cases = [
         (Bash, "export NEW='a\nb'", vec![(Variable, "NEW", true)]),
         (Bash, "NEW=c", vec![(Variable, "NEW", true)]),
@@ -343,7 +343,7 @@ b' DEBUG; trap : USR1",
         (
             Bash,
             "trap - DEBUG USR1; umask 077",
-            vec![(Trap, "DEBUG", false), (Trap, "SIGUSR1", false), (Setting, "umask", true)],
+            vec![(Trap, "DEBUG", false), (Trap, "SIGUSR1", false), (Category::Setting, "umask", true)],
         ),
         (Bash, "ls >/dev/null; hash -p /no/such/ls ls", vec![(Hash, "ls", true)]),
         (Bash, "enable -n echo; bind -x '\"\\C-xq\": true'", vec![(Binding, "\\C-xq", true), (Builtin, "echo", true)]),
@@ -359,7 +359,7 @@ b' DEBUG; trap : USR1",
         (Zsh, "f() { echo 1; }", vec![(Function, "f", true)]),
         (Zsh, "f() { echo 2; }; setopt extended_glob", vec![(Function, "f", true), (Option, "extendedglob", true)]),
         (Zsh, "cd /; true", vec![]),
-        (Zsh, "trap : DEBUG; umask 077", vec![(Trap, "DEBUG", true), (Setting, "umask", true)]),
+        (Zsh, "trap : DEBUG; umask 077", vec![(Trap, "DEBUG", true), (Category::Setting, "umask", true)]),
         (Zsh, "bindkey -s '^Xq' text", vec![(Binding, "bindkey -s \"^Xq\"", true)]),
         (
             Zsh,
@@ -371,7 +371,7 @@ b' DEBUG; trap : USR1",
         (Fish, "function f; echo 1; end", vec![(Function, "f", true)]),
         (Fish, "function f; echo 2; end", vec![(Function, "f", true)]),
         (Fish, "cd /; true", vec![]),
-        (Fish, "umask 077; bind \\cg true", vec![(Binding, "bind \\cg", true), (Setting, "umask", true)]),
+        (Fish, "umask 077; bind \\cg true", vec![(Binding, "bind \\cg", true), (Category::Setting, "umask", true)]),
         (Fish, "set -gx PATH $PATH /no/such", vec![(Variable, "PATH", true), (Path, "/no/such", true)]),
     ];
     for kind in ALL {
