@@ -18,6 +18,8 @@ export interface HelloAnswer {
   challenge: Challenge;
   /** Where the host found the process that connected, if that is no place of a person: no human is taken at its word there. */
   inside?: Inside | null;
+  /** Addresses, as `NAME:PORT`, where the host can be reached without a relay: for devices of the whole host that came through one. */
+  direct?: string[];
 }
 
 /** What a host asks a connection to sign. */
@@ -3908,6 +3910,8 @@ export interface RelaysAnswer {
   name: string;
   /** Its relays. */
   relays: RelayView[];
+  /** Where it listens itself. */
+  direct?: DirectView | null;
 }
 
 /** A host's identity: its Ed25519 public key. */
@@ -3923,6 +3927,26 @@ export interface RelayView {
   since_ms: number;
   /** Why it is not up. */
   why?: string | null;
+}
+
+/** Where a host listens itself. */
+export interface DirectView {
+  /** `IP:PORT`. */
+  listen: string;
+  /** Where its devices are told to find it. */
+  addresses: string[];
+  /** It listens. */
+  up: boolean;
+  /** Why it does not. */
+  why?: string | null;
+}
+
+/** Where a host shall listen itself. */
+export interface DirectParams {
+  /** `IP:PORT`; none: nowhere. */
+  listen?: string | null;
+  /** Where others find it, as `NAME:PORT`; none: at the machine's own address. */
+  addresses?: string[];
 }
 
 /** What an invite shall be. */
@@ -4535,7 +4559,9 @@ export interface Operations {
   "actor.remove": { params: ActorParams; answer: Nothing };
   /** Wait at a relay, so that clients can reach this host through it. */
   "relay.add": { params: RelayParams; answer: RelaysAnswer };
-  /** List the relays this host waits at, and get the host's key. */
+  /** Listen for devices that reach this host without a relay, or stop. */
+  "relay.direct": { params: DirectParams; answer: RelaysAnswer };
+  /** List the relays this host waits at, where it listens itself, and get the host's key. */
   "relay.list": { params: Nothing; answer: RelaysAnswer };
   /** Wait at a relay no longer. */
   "relay.remove": { params: RelayParams; answer: RelaysAnswer };
@@ -4691,6 +4717,7 @@ export const OPERATION_NAMES: ReadonlyArray<keyof Operations> = [
   "actor.record",
   "actor.remove",
   "relay.add",
+  "relay.direct",
   "relay.list",
   "relay.remove",
   "invite.new",

@@ -412,8 +412,15 @@ class AsyncCalls:
         found, _ = await self._ask("relay.add", params, b"", RelaysAnswer)
         return found
 
+    async def relay_direct(self, *, addresses: list[str] | None = None, listen: str | None = None) -> RelaysAnswer:
+        """Listen for devices that reach this host without a relay, or stop."""
+        params = _given({"addresses": addresses, "listen": listen})
+        found: RelaysAnswer
+        found, _ = await self._ask("relay.direct", params, b"", RelaysAnswer)
+        return found
+
     async def relay_list(self) -> RelaysAnswer:
-        """List the relays this host waits at, and get the host's key."""
+        """List the relays this host waits at, where it listens itself, and get the host's key."""
         params = _given({})
         found: RelaysAnswer
         found, _ = await self._ask("relay.list", params, b"", RelaysAnswer)
@@ -468,6 +475,13 @@ class AsyncCalls:
         found, _ = await self._ask("run.trace", params, b"", TraceView)
         return found
 
+    async def session_arrive(self, *, step: ArriveStep) -> ArriveAnswer:
+        """Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."""
+        params = _given({"step": step})
+        found: ArriveAnswer
+        found, _ = await self._ask("session.arrive", params, b"", ArriveAnswer)
+        return found
+
     async def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
         params = _given({"session": session, "size": size, "draws": draws, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
@@ -517,6 +531,13 @@ class AsyncCalls:
         found, _ = await self._ask("session.get", params, b"", SessionView)
         return found
 
+    async def session_handover(self, *, session: str) -> HandoverAnswer:
+        """Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."""
+        params = _given({"session": session})
+        found: HandoverAnswer
+        found, _ = await self._ask("session.handover", params, b"", HandoverAnswer)
+        return found
+
     async def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """Read the session's journal, line by line as written."""
         params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
@@ -543,6 +564,13 @@ class AsyncCalls:
         params = _given({"all": all})
         found: list[SessionView]
         found, _ = await self._ask("session.list", params, b"", list[SessionView])
+        return found
+
+    async def session_move(self, *, session: str, step: MoveStep, proof: Proof | None = None) -> MoveAnswer:
+        """Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."""
+        params = _given({"session": session, "step": step, "proof": proof})
+        found: MoveAnswer
+        found, _ = await self._ask("session.move", params, b"", MoveAnswer)
         return found
 
     async def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, checkpoint_every_ms: int | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, lease: Leasing | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:
@@ -1105,8 +1133,15 @@ class Calls:
         found, _ = self._ask("relay.add", params, b"", RelaysAnswer)
         return found
 
+    def relay_direct(self, *, addresses: list[str] | None = None, listen: str | None = None) -> RelaysAnswer:
+        """Listen for devices that reach this host without a relay, or stop."""
+        params = _given({"addresses": addresses, "listen": listen})
+        found: RelaysAnswer
+        found, _ = self._ask("relay.direct", params, b"", RelaysAnswer)
+        return found
+
     def relay_list(self) -> RelaysAnswer:
-        """List the relays this host waits at, and get the host's key."""
+        """List the relays this host waits at, where it listens itself, and get the host's key."""
         params = _given({})
         found: RelaysAnswer
         found, _ = self._ask("relay.list", params, b"", RelaysAnswer)
@@ -1161,6 +1196,13 @@ class Calls:
         found, _ = self._ask("run.trace", params, b"", TraceView)
         return found
 
+    def session_arrive(self, *, step: ArriveStep) -> ArriveAnswer:
+        """Take a session in that is moved here, step by step; only humans may, by a path that narrows nothing."""
+        params = _given({"step": step})
+        found: ArriveAnswer
+        found, _ = self._ask("session.arrive", params, b"", ArriveAnswer)
+        return found
+
     def session_attach(self, *, session: str, size: Size, draws: bool | None = None, env: list[str] | None = None, pid: int | None = None, read_only: bool | None = None, remote: bool | None = None, resume: Resume | None = None, sizes: bool | None = None, tty: str | None = None) -> tuple[AttachAnswer, bytes]:
         """Attach a terminal; the answer's bytes paint the session's state at an offset."""
         params = _given({"session": session, "size": size, "draws": draws, "env": env, "pid": pid, "read_only": read_only, "remote": remote, "resume": resume, "sizes": sizes, "tty": tty})
@@ -1210,6 +1252,13 @@ class Calls:
         found, _ = self._ask("session.get", params, b"", SessionView)
         return found
 
+    def session_handover(self, *, session: str) -> HandoverAnswer:
+        """Get what others changed since you wrote in the session last: names, files, text at the prompt, jobs."""
+        params = _given({"session": session})
+        found: HandoverAnswer
+        found, _ = self._ask("session.handover", params, b"", HandoverAnswer)
+        return found
+
     def session_journal(self, *, session: str, after: int | None = None, last: int | None = None, wait_ms: int | None = None) -> tuple[JournalAnswer, bytes]:
         """Read the session's journal, line by line as written."""
         params = _given({"session": session, "after": after, "last": last, "wait_ms": wait_ms})
@@ -1236,6 +1285,13 @@ class Calls:
         params = _given({"all": all})
         found: list[SessionView]
         found, _ = self._ask("session.list", params, b"", list[SessionView])
+        return found
+
+    def session_move(self, *, session: str, step: MoveStep, proof: Proof | None = None) -> MoveAnswer:
+        """Move a portable session to another host, step by step, at the host that has it: needs the right `end` too."""
+        params = _given({"session": session, "step": step, "proof": proof})
+        found: MoveAnswer
+        found, _ = self._ask("session.move", params, b"", MoveAnswer)
         return found
 
     def session_new(self, *, ahead: bool | None = None, argv0: str | None = None, checkpoint_every_ms: int | None = None, command: list[str] | None = None, cwd: str | None = None, env: list[str] | None = None, env_add: list[str] | None = None, gate: Seam | None = None, integrate: bool | None = None, lease: Leasing | None = None, name: SessionName | None = None, nofile: int | None = None, on_resume: str | None = None, portable: bool | None = None, reap_after: ReapAfter | None = None, recover: Recovery | None = None, restart_on_failure: int | None = None, ring_bytes: int | None = None, size: Size | None = None, umask: int | None = None, user: str | None = None, wall: Wall | None = None) -> SessionView:

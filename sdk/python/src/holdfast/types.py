@@ -14,6 +14,24 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="allow", populate_by_name=True, protected_namespaces=())
 
 
+class ActionCounts(Model):
+    """The counts of one command."""
+    action: str
+    """The command, such as `make`."""
+    runs: int
+    """Those that promised something about their effects."""
+    valid: int
+    """Those that stayed within what they promised."""
+    succeeded: int
+    """Those that ended with an exit status that was expected."""
+    unexpected: int
+    """Those with effects beyond the contract."""
+    unknown: int
+    """Those of which it is not known."""
+    last_unexpected: LastUnexpected | None = None
+    """The last run with effects beyond its contract, and the first of them."""
+
+
 class Actor(Model):
     """Who acts. The key is the identity; the handle is what people read, and what the actor says of itself: whether it may be believed is the host's to say."""
     id: ActorId
@@ -138,6 +156,8 @@ class ApprovalView(Model):
     """Its session; none where the act would start one."""
     name: SessionName | None = None
     """That session's name."""
+    shapers: list[Shaper] = Field(default_factory=list)
+    """Who else shaped what it would run, and by what."""
     answered_by: Actor | None = None
     """Who answered."""
     answered_ms: int | None = None
@@ -150,6 +170,112 @@ class ApprovalView(Model):
     """For a run: its id, which it has once it is done."""
     error: str | None = None
     """Why it failed."""
+
+
+class ArriveAnswer(Model):
+    """What came of it."""
+    refused: list[str] = Field(default_factory=list)
+    """`check`, `whole`: what is in the way."""
+    session: SessionView | None = None
+    """`finish`: the session."""
+    cut: list[str] = Field(default_factory=list)
+    """`finish`: connections that were cut."""
+
+
+class ArriveParams(Model):
+    """A step of a move, at the host to which a session is moved."""
+    step: ArriveStep
+    """What to do."""
+
+
+class MoveOffer(Model):
+    """What a session needs to go on elsewhere."""
+    session: SessionId
+    """Which session."""
+    name: SessionName
+    """Its name."""
+    incarnation: int
+    """Its life until now."""
+    machine: str
+    """The machine it comes from."""
+    version: str
+    """Holdfast there."""
+    criu: str
+    """CRIU there."""
+    bytes: int
+    """How much room it takes at most."""
+    processes: int
+    """How many processes."""
+    mounts: list[str]
+    """Mounts that it sees."""
+    own: str
+    """Where it sees its own directory."""
+    state: str
+    """Where it sees Holdfast's state directory."""
+    run: str
+    """Where it sees Holdfast's sockets."""
+    processor: str
+    """The processor, as CRIU describes it: `cpuinfo.img` in hexadecimal."""
+    files: list[NeededFile]
+    """Files that it needs."""
+    cut: list[str] = Field(default_factory=list)
+    """Connections that will be cut."""
+    user: str | None = None
+    """The user it runs as, where that is not root."""
+    came_with: list[str] = Field(default_factory=list)
+    """Keys with which it was moved before: who has one may have it back."""
+
+
+class MoveParcel(Model):
+    """A session that stands still, and what is sent of it."""
+    id: str
+    """The move."""
+    offer: MoveOffer
+    """What it needs, as of now."""
+    checkpoint: str
+    """The checkpoint that is sent."""
+    lock: str
+    """SHA-256 of the key without which nobody begins its next life, in hexadecimal."""
+    files: list[SentFile]
+    """What is sent."""
+
+
+SessionId: TypeAlias = str
+"""A session's identity for all time."""
+
+
+class ArriveStepCheck(Model):
+    """Say what would be in the way."""
+    check: dict[str, Any]
+
+
+class ArriveStepBegin(Model):
+    """Make room for it."""
+    begin: dict[str, Any]
+
+
+class ArriveStepWrite(Model):
+    """Bytes of a file, which come with the message."""
+    write: dict[str, Any]
+
+
+class ArriveStepWhole(Model):
+    """Look whether all of it is there, and as it was."""
+    whole: dict[str, Any]
+
+
+class ArriveStepFinish(Model):
+    """It lives here now."""
+    finish: dict[str, Any]
+
+
+class ArriveStepGiveUp(Model):
+    """Nothing comes of it."""
+    give_up: dict[str, Any]
+
+
+ArriveStep: TypeAlias = ArriveStepCheck | ArriveStepBegin | ArriveStepWrite | ArriveStepWhole | ArriveStepFinish | ArriveStepGiveUp
+"""What the host to which a session is moved is to do."""
 
 
 class AttachAnswer(Model):
@@ -200,6 +326,20 @@ class AttachParams(Model):
     """It draws the session from a keyframe, whatever its size, and leaves terminal queries to the host."""
 
 
+class Attempt(Model):
+    """One attempt of a run that may be retried."""
+    run: RunId
+    """The run."""
+    started_ms: int
+    """When it began."""
+    ended_ms: int | None = None
+    """When it was over."""
+    exit_code: int | None = None
+    """Its status."""
+    error: str | None = None
+    """Why there was none, where it could not be begun."""
+
+
 class Binding(Model):
     """A process or socket, and the act that started it."""
     of: Bound
@@ -240,8 +380,8 @@ class BranchChange(Model):
     """Bytes of the new content."""
 
 
-Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd"]
-"""What kind of thing a name stands for. `variable`: An exported variable; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one."""
+Category: TypeAlias = Literal["variable", "alias", "function", "option", "cwd", "path", "trap", "binding", "builtin", "hash", "setting"]
+"""What kind of thing a name stands for. `variable`: An exported variable, and those that shape a shell without being exported: `PS1`, `PROMPT_COMMAND`, `IFS`, `CDPATH`; `alias`: An alias, or an abbreviation of fish. What fish calls an alias is a function; `function`: A function; `option`: An option that is on; those of zsh are all there, with `on` or `off`; `cwd`: The working directory; there is one; `path`: A directory in `PATH`; `trap`: A trap; `binding`: A key of the line editor that runs a command or types a text; `builtin`: A builtin that is switched off; `hash`: A name under which the shell remembers a program that is in no directory of `PATH` (`hash -p`); `setting`: A limit: `umask`."""
 
 
 class Cause(Model):
@@ -270,6 +410,10 @@ class Changed(Model):
     """That run's key."""
     actor: Actor | None = None
     """Who."""
+
+
+Channel: TypeAlias = Literal["alias", "function", "variable", "path", "trap", "binding", "builtin", "hash", "setting", "file", "line", "job", "directory", "option"]
+"""By what somebody shapes what another actor runs. `alias`: An alias, or an abbreviation of fish; `function`: A function of the shell; `variable`: A variable: `LD_PRELOAD`, `GIT_SSH_COMMAND`, `PROMPT_COMMAND`, or one that the line uses; `path`: A directory in `PATH` that has a program of that name; `trap`: A trap: `DEBUG`, `ERR`; `binding`: A key of the line editor; `builtin`: A builtin that was switched off or on; `hash`: A program that the shell remembers under another path (`hash -p`); `setting`: A limit of the shell's: its umask; `file`: A file that is executed: a script, a Makefile, a module, a git hook, an rc file; `line`: Text that stood at the prompt already; `job`: A process that goes on in the background; `directory`: The working directory; `option`: An option of the shell."""
 
 
 class CheckAnswer(Model):
@@ -386,6 +530,20 @@ class Connected(Model):
     """Since when."""
 
 
+class Contract(Model):
+    """What a run promises."""
+    intent: str | None = None
+    """Why it is run, in a sentence."""
+    expect: Expectations | None = None
+    """What it may do. What is left out is not promised."""
+    idempotent: bool = False
+    """Running it twice does no more than running it once."""
+    retries: int = 0
+    """How often it is run again after it failed, at most 10; only where it is idempotent."""
+    backoff_ms: int | None = None
+    """The pause before the first retry, in milliseconds (1000); it doubles with each."""
+
+
 class CostParams(Model):
     """Of which sessions."""
     session: str | None = None
@@ -420,6 +578,18 @@ class CreditParams(Model):
     """The number given to `session.follow`."""
     bytes: int
     """Bytes on top of what was granted before."""
+
+
+class Decision(Model):
+    """By which rule a run was let through."""
+    outcome: str
+    """`allow`, or `off` where nothing is judged."""
+    took_us: int
+    """How long the decision took, facts and all, in microseconds."""
+    rule: str | None = None
+    """The rule."""
+    approval: str | None = None
+    """What a human approved."""
 
 
 class Defaults(Model):
@@ -504,6 +674,26 @@ class DeviceView(Model):
     """When its access ends; none: when it is revoked."""
 
 
+class DirectParams(Model):
+    """Where a host shall listen itself."""
+    listen: str | None = None
+    """`IP:PORT`; none: nowhere."""
+    addresses: list[str] = Field(default_factory=list)
+    """Where others find it, as `NAME:PORT`; none: at the machine's own address."""
+
+
+class DirectView(Model):
+    """Where a host listens itself."""
+    listen: str
+    """`IP:PORT`."""
+    addresses: list[str]
+    """Where its devices are told to find it."""
+    up: bool
+    """It listens."""
+    why: str | None = None
+    """Why it does not."""
+
+
 Kind: TypeAlias = Literal["line", "password", "repl", "choice"]
 """What a client waits for. `line`: A line that shows while it is typed; `password`: A line that does not; `repl`: Keys, on the main screen: a program with its own line editor; `choice`: One of a few answers; only by `Doing::with_screen`."""
 
@@ -530,6 +720,26 @@ class Doing2(Model):
     """For people: `run: make`, `waits for port 80`."""
     since_ms: int
     """Since when."""
+
+
+class Effects(Model):
+    """What a run did."""
+    files: FileEffects
+    """To files."""
+    processes: list[LeftProcess]
+    """Processes it left behind."""
+    ports: list[int]
+    """Ports it listens on at its end, or was seen to listen on before."""
+    connections: list[str]
+    """Connections beyond this machine, as `ADDRESS:PORT`."""
+    files_measured: Measure
+    """How files were measured."""
+    processes_measured: Measure
+    """How processes were."""
+    ports_measured: Measure
+    """How ports were: those at its end."""
+    network_measured: Measure
+    """How connections were."""
 
 
 End: TypeAlias = Literal["read", "write", "both"]
@@ -674,6 +884,20 @@ Exit: TypeAlias = ExitCode | ExitSignal | Literal["lost"]
 """How a session's command ended."""
 
 
+class Expectations(Model):
+    """What a run may do."""
+    exit: list[int] = Field(default_factory=list)
+    """Exit statuses that count as success; empty: 0."""
+    may_change: list[str] | None = None
+    """Files it may create, change, delete or move: patterns relative to its directory, or absolute. `*` stands for part of a name, `**` for any directories. Empty: none."""
+    ports: list[int] | None = None
+    """Ports it may listen on. Empty: none."""
+    processes: int | None = None
+    """How many processes it may leave running."""
+    network: list[str] | None = None
+    """Where it may connect to beyond this machine: patterns of `ADDRESS:PORT`, such as `*:443`. Empty: nowhere."""
+
+
 Family: TypeAlias = Literal["inet", "inet6", "unix"]
 """A socket's address family. `inet`: IPv4; `inet6`: IPv6, which may take IPv4 too; `unix`: On this machine."""
 
@@ -744,6 +968,22 @@ class FileChange(Model):
     """The SHA-256 after; absent: there is no file."""
     undoes: int | None = None
     """The number of the write that this one undid."""
+
+
+class FileEffects(Model):
+    """What became of files. Of long lists the beginning."""
+    created: list[str] = Field(default_factory=list)
+    """New ones."""
+    changed: list[str] = Field(default_factory=list)
+    """Written to, replaced, or with other attributes."""
+    deleted: list[str] = Field(default_factory=list)
+    """Gone."""
+    moved: list[Moved] = Field(default_factory=list)
+    """Under another name."""
+    count: int = 0
+    """How many in all."""
+    passing: int = 0
+    """Created and deleted again; not in the lists."""
 
 
 class FileEntry(Model):
@@ -966,6 +1206,20 @@ class FlowListParams(Model):
     """Which flows."""
     all: bool = False
     """Those that have ended too."""
+    after: int = 0
+    """Only those that changed later than this: the largest `changed` that is known."""
+    wait_ms: int = 0
+    """Answer once there are some; at the latest after this long, a minute at most."""
+
+
+class FlowRetryParams(Model):
+    """Which flow, and what is decided about it."""
+    flow: str
+    """Its id."""
+    verdict: str = ""
+    """About a stuck step: `again` (the default), `failed` or `done`."""
+    value: Any = None
+    """With `done`: what the step gave, as JSON."""
 
 
 class FlowSignalParams(Model):
@@ -1018,6 +1272,8 @@ class FlowView(Model):
     """What it gave, or why it failed."""
     why: str | None = None
     """Why it is blocked."""
+    changed: int = 0
+    """Grows with each change of any flow; a question for what is new names the largest."""
     generation: int = 1
     """Which history under this id it is, from 1."""
     parent: str | None = None
@@ -1044,6 +1300,8 @@ class FlowWait(Model):
     """Since when."""
     until_ms: int | None = None
     """When it ends by itself."""
+    attempt: int = 1
+    """Which attempt, from 1."""
     stuck: str | None = None
     """What only a human can decide."""
     question: str | None = None
@@ -1320,6 +1578,44 @@ Handle: TypeAlias = str
 """A class and a name: `human:ann`, `agent:claude`."""
 
 
+class HandoverAnswer(Model):
+    """What others changed since the caller wrote last before they did, or since the session started."""
+    session: SessionId
+    """Which session."""
+    name: SessionName
+    """Its name."""
+    since_ms: int
+    """When that was, or when the session started."""
+    from_: list[Handle] = Field(..., alias="from")
+    """Who else wrote since."""
+    changed: list[HandoverChange]
+    """What they changed, and what goes on: the shell's names, the directory, files that will be executed, text at the prompt, processes in the background."""
+    summary: str
+    """All of it in a line; empty: nothing changed."""
+    since_act: int | None = None
+    """The caller's last act there; none: it never wrote."""
+    missing: list[str] = Field(default_factory=list)
+    """What could not be looked at, or is not told."""
+
+
+class HandoverChange(Model):
+    """One change."""
+    by: Channel | str
+    """By what."""
+    name: str
+    """Its name, or path."""
+    known: str
+    """How that is known: `run`, `time`, `cgroup`, `lineage`, `log`, `kernel`, `written` or `unknown`."""
+    at_ms: int
+    """When."""
+    actor: Actor | None = None
+    """Who; none: it cannot be known."""
+    act: int | None = None
+    """By which act of the session's journal, where that is known and the session is this one."""
+    gone: bool = False
+    """It was there before, and is no more."""
+
+
 Hash: TypeAlias = str
 """The BLAKE3 hash of a journal record, or of a question as it was read."""
 
@@ -1334,6 +1630,8 @@ class HelloAnswer(Model):
     """What an actor signs to prove on this connection that it is itself (`identify`)."""
     inside: Inside | None = None
     """Where the host found the process that connected, if that is no place of a person: no human is taken at its word there."""
+    direct: list[str] = Field(default_factory=list)
+    """Addresses, as `NAME:PORT`, where the host can be reached without a relay: for devices of the whole host that came through one."""
 
 
 class HelloParams(Model):
@@ -1562,6 +1860,16 @@ Known2: TypeAlias = Literal["run", "time", "unknown"]
 """How it is known who changed something. `run`: A run did it: the shell reported its end; `time`: The last writer before the command started; `unknown`: It is not: the journal does not reach back so far, or has no name."""
 
 
+class LastUnexpected(Model):
+    """A run with effects beyond its contract."""
+    run: RunId
+    """Which."""
+    at_ms: int
+    """When it was over."""
+    what: str
+    """The first of its unexpected effects."""
+
+
 LeaseState: TypeAlias = Literal["held", "unknown", "claimed"]
 """How a session's lease stands. `held`: This host has it: the session may run; `unknown`: This host does not know whether it still has it: the session stands still, and goes on once the lease is renewed; `claimed`: Another host has it: the life here is over."""
 
@@ -1604,6 +1912,14 @@ class LeaveParams(Model):
     """The client's number."""
     shown: int | None = None
     """Everything before this offset is on its terminal: the answer says how much of the history that is."""
+
+
+class LeftProcess(Model):
+    """A process that a run left behind."""
+    pid: int
+    """Its pid."""
+    argv: list[str]
+    """Its words."""
 
 
 Life: TypeAlias = Literal["running", "ended", "lost", "unknown", "damaged"]
@@ -1708,6 +2024,8 @@ class MayAnswer(Model):
     """Paths it would write; `?` stands for what is not known."""
     deletes: list[str]
     """Paths it would delete; likewise."""
+    shapers: list[Shaper] = Field(default_factory=list)
+    """Who else shaped what it would run, and by what."""
 
 
 class MayParams(Model):
@@ -1732,6 +2050,16 @@ class MeAnswer(Model):
     """The token that says so, where one does."""
 
 
+class Measure(Model):
+    """Whether what was measured is all there was, and by what it was measured."""
+    complete: bool
+    """Everything of this kind was seen, and nothing of others."""
+    by: str
+    """`fanotify`, `ctime`, `lineage`, `graph`, `counters`, `samples`; `none`: not measured."""
+    why: str | None = None
+    """What may be missing or foreign."""
+
+
 class MetricsAnswer(Model):
     """The host's counters."""
     text: str
@@ -1752,6 +2080,72 @@ class ModesView(Model):
     """`c_lflag`."""
     unread: int
     """Bytes of input that no program has taken."""
+
+
+class MoveAnswer(Model):
+    """What came of a step."""
+    offer: MoveOffer | None = None
+    """`offer`: what it needs."""
+    parcel: MoveParcel | None = None
+    """`hold`: what is sent."""
+    key: str | None = None
+    """`commit`: the key for `finish`."""
+    moved: MovedView | None = None
+    """Where it was moved, where it was."""
+
+
+class MoveParams(Model):
+    """A step of a move, at the host that has the session."""
+    session: str
+    """Name or id."""
+    step: MoveStep
+    """What to do."""
+    proof: Proof | None = None
+    """The actor's signature, for `hold`."""
+
+
+class MoveStepHold(Model):
+    """Stop it, and keep a copy. It goes on where the connection breaks before `commit`."""
+    hold: dict[str, Any]
+
+
+class MoveStepRead(Model):
+    """Bytes of a file."""
+    read: dict[str, Any]
+
+
+MoveStep: TypeAlias = Literal["offer"] | MoveStepHold | MoveStepRead | Literal["commit"] | Literal["done"] | Literal["give_up"]
+"""What the host that has a session is to do for its move."""
+
+
+class Moved(Model):
+    """A file that was moved."""
+    from_: str = Field(..., alias="from")
+    """Where it was."""
+    to: str
+    """Where it is."""
+
+
+class MovedView(Model):
+    """Where a session was moved."""
+    host: str
+    """The other host, as who moved it calls it."""
+    at_ms: int
+    """When that became its home."""
+    arrived: bool = False
+    """It is known to live there."""
+
+
+class NeededFile(Model):
+    """A file or directory that the processes have open or mapped, and must find."""
+    path: str
+    """As they see it."""
+    mode: int
+    """Its mode, with its type."""
+    bytes: int = 0
+    """Of a regular file."""
+    sum: str = ""
+    """Of a regular file: a checksum."""
 
 
 class NewParams(Model):
@@ -1816,7 +2210,7 @@ Rights: TypeAlias = str
 
 class Notice(Model):
     """News for operators."""
-    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "held", "rights"] | str
+    kind: Literal["turn", "requested", "seized", "frozen", "thawed", "asked", "held", "handover", "rights"] | str
     """Which: the other fields follow from it."""
     holder: Handle | None = None
     """Who."""
@@ -1829,7 +2223,7 @@ class Notice(Model):
     question: str | None = None
     """The question's id."""
     text: str | None = None
-    """What; of a long question the beginning."""
+    """What; of a long question the beginning. / What they changed, in a line."""
     options: list[str] | None = None
     """What can be answered; none: any text."""
     approval: str | None = None
@@ -1838,6 +2232,8 @@ class Notice(Model):
     """What; of a long command the beginning."""
     why: str | None = None
     """What the policy asks."""
+    to: Handle | None = None
+    """Who took it."""
     rights: Rights | None = None
     """What it may do."""
 
@@ -1868,6 +2264,20 @@ class OnExit(Model):
     """Where to: `http://` or `https://`."""
     secret: str | None = None
     """What it is signed with."""
+
+
+class Outcome(Model):
+    """A run held against its contract."""
+    validity: Validity | str
+    """Whether its effects stayed within it."""
+    success: bool
+    """It ended with an exit status that was expected."""
+    unexpected: list[Unexpected] = Field(default_factory=list)
+    """Effects beyond the contract; of many the first."""
+    unexpected_count: int = 0
+    """How many there are."""
+    untold: list[str] = Field(default_factory=list)
+    """What it promises and could not be told: `files`, `network`, …"""
 
 
 class OutputEvent(Model):
@@ -2235,6 +2645,34 @@ ReapWhy: TypeAlias = Literal["idle", "sessions", "memory"]
 """Why a session is reaped. `idle`: It was idle for as long as it may be; `sessions`: The host has more sessions than it may have, and nobody has used this one for longest; `memory`: Its sessions take more memory than they may, and nobody has used this one for longest."""
 
 
+class RecordParams(Model):
+    """Whose record."""
+    handle: Handle
+    """The actor."""
+    action: str | None = None
+    """Only runs of this command, such as `make`."""
+
+
+class RecordView(Model):
+    """An actor's record: of its newest runs under contracts."""
+    actor: Actor
+    """Whose."""
+    runs: int
+    """Those that promised something about their effects."""
+    valid: int
+    """Those that stayed within what they promised."""
+    succeeded: int
+    """Those that ended with an exit status that was expected."""
+    unexpected: int
+    """Those with effects beyond the contract."""
+    unknown: int
+    """Those of which it is not known."""
+    since_ms: int | None = None
+    """When the oldest of these runs was over."""
+    actions: list[ActionCounts] = Field(default_factory=list)
+    """By command."""
+
+
 class RecoverAnswer(Model):
     """A session with a life."""
     session: SessionView
@@ -2285,6 +2723,8 @@ class RelaysAnswer(Model):
     """What it calls itself."""
     relays: list[RelayView]
     """Its relays."""
+    direct: DirectView | None = None
+    """Where it listens itself."""
 
 
 class RenameParams(Model):
@@ -2429,6 +2869,10 @@ class RunAnswer(Model):
     """And after it."""
     own_session: bool = False
     """It is its session's own command."""
+    outcome: Outcome | None = None
+    """How it came out against its contract, once it is over; `run.trace` has the effects."""
+    attempt: int | None = None
+    """Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is."""
     existing: bool = False
     """It was there before, and nothing was started: the key, or the id, was used."""
     omitted: Gap | None = None
@@ -2521,6 +2965,8 @@ class RunStartParams(Model):
     """Where a human must approve it: wait for the answer for so long before `approval_needed`."""
     intent: str | None = None
     """Why it is to be run, in a sentence: for policies, and for the human who is asked."""
+    contract: Contract | None = None
+    """What it promises. With one its effects are measured, and held against it."""
     detect: Detect | None = None
     """How to detect its end if the shell does not report it."""
     on_exit: OnExit | None = None
@@ -2571,6 +3017,10 @@ class RunView(Model):
     """And after it."""
     own_session: bool = False
     """It is its session's own command."""
+    outcome: Outcome | None = None
+    """How it came out against its contract, once it is over; `run.trace` has the effects."""
+    attempt: int | None = None
+    """Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is."""
 
 
 class ScreenAnswer(Model):
@@ -2665,8 +3115,16 @@ class SendParams(Model):
     """Refuse it where a message before it in the stream was refused on this connection: for who has several under way."""
 
 
-SessionId: TypeAlias = str
-"""A session's identity for all time."""
+class SentFile(Model):
+    """A file that is sent."""
+    path: str
+    """Its path below the session's directory."""
+    mode: int
+    """Permissions."""
+    bytes: int
+    """How long it is."""
+    sum: str
+    """Its checksum."""
 
 
 SessionName: TypeAlias = str
@@ -2731,6 +3189,8 @@ class SessionView(Model):
     """What it is a copy of, where it is a branch."""
     restored: RestoredView | None = None
     """What this life began from, where that was a checkpoint."""
+    moved: MovedView | None = None
+    """Where it was moved: it lives there, and never here again unless it is moved back."""
     note: str | None = None
     """Something a person should know (a damaged file, a gap in the screen)."""
     damaged: str | None = None
@@ -2753,6 +3213,22 @@ class SessionView(Model):
     """Its lease, where it has one."""
     reap: ReapView | None = None
     """Whether and when it is reaped, or by which policy it was; left out where none concerns it and nobody keeps it."""
+
+
+class Shaper(Model):
+    """One thing that shapes what is run, and who made it so."""
+    by: Channel | str
+    """By what."""
+    name: str
+    """Its name, or path."""
+    known: str
+    """How that is known: `run`, `time`, `cgroup`, `lineage`, `log`, `kernel`, `written` or `unknown`."""
+    at_ms: int
+    """When."""
+    actor: Actor | None = None
+    """Who; none: it cannot be known."""
+    act: int | None = None
+    """By which act of the session's journal, where that is known and the session is this one."""
 
 
 class SignalParams(Model):
@@ -2899,6 +3375,64 @@ class TokenView(Model):
     """The token with which it was made: it ends with that one."""
 
 
+class TraceParams(Model):
+    """Which run."""
+    run: RunRef
+    """Its id, or its key."""
+
+
+class TraceView(Model):
+    """Everything that is known of a run."""
+    id: RunId
+    """Identity."""
+    session: SessionId
+    """Its session."""
+    name: SessionName
+    """That session's name."""
+    command: str
+    """What was entered."""
+    actor: Actor
+    """Who."""
+    state: RunState | str
+    """Where it stands."""
+    started_ms: int
+    """When it was entered."""
+    duration_ms: int
+    """How long it took so far."""
+    from_: int = Field(..., alias="from")
+    """Offset of its first output byte. Until the shell has said where that is, there is no output, and it may lie further on."""
+    to: int
+    """Offset behind its last output byte, or behind the last one so far."""
+    key: str | None = None
+    """Its key."""
+    act: int | None = None
+    """The act's number in the session's journal."""
+    exit_code: int | None = None
+    """Its status, where it is known."""
+    end: RunEnd | str | None = None
+    """How the end is known."""
+    ended_ms: int | None = None
+    """When it ended, as the host noticed."""
+    cwd_before: str | None = None
+    """The shell's directory before."""
+    cwd: str | None = None
+    """And after it."""
+    own_session: bool = False
+    """It is its session's own command."""
+    outcome: Outcome | None = None
+    """And what that says."""
+    attempt: int | None = None
+    """Of a run with retries: which attempt this is, from 1 on. It is over when its last attempt is."""
+    contract: Contract | None = None
+    """What it promised; none: it ran without a contract, and nothing was measured."""
+    decision: Decision | None = None
+    """By which rule it was let through, where the host remembers."""
+    attempts: list[Attempt] = Field(default_factory=list)
+    """All its attempts, the first one first."""
+    effects: Effects | None = None
+    """What it did, once it is over."""
+
+
 class TurnAnswer(Model):
     """What came of it."""
     turn: TurnView
@@ -2907,6 +3441,8 @@ class TurnAnswer(Model):
     """The caller has the turn, under this fence."""
     before: int | None = None
     """The caller waits behind so many."""
+    handover: str | None = None
+    """What others changed since the caller wrote last, in a line; `session.handover` tells all of it."""
 
 
 class TurnParams(Model):
@@ -2929,6 +3465,14 @@ class TurnView(Model):
     """Who waits, first in first."""
     frozen: FrozenView | None = None
     """The tree stands still."""
+
+
+class Unexpected(Model):
+    """An effect beyond the contract."""
+    kind: str
+    """`file`, `port`, `process` or `network`."""
+    what: str
+    """Which."""
 
 
 class UnfollowParams(Model):
@@ -2962,6 +3506,10 @@ class UpdateParams(Model):
     """Its terminal's new size."""
     answers: Answers | None = None
     """From this offset on it answers queries (true) or no longer does (false)."""
+
+
+Validity: TypeAlias = Literal["valid", "invalid", "unknown"]
+"""Whether effects stayed within the contract. `valid`: They did; `invalid`: Some are beyond it; `unknown`: None was seen beyond it, and something it promises could not be measured completely."""
 
 
 class WaitAnswer(Model):
