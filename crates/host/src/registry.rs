@@ -56,6 +56,15 @@ pub struct Registry {
     pub(crate) sums: Sums,
 }
 
+/// The size of a ring for which so many bytes were asked.
+fn ring_size(asked: u64) -> Result<u64, Fault> {
+    if asked > RING_BYTES_MAX {
+        let message = format!("the ring is too large: {asked} bytes, at most {RING_BYTES_MAX}");
+        return Err(Fault::new(Code::BadRequest, message));
+    }
+    Ok(asked.max(RING_BYTES_MIN).next_power_of_two())
+}
+
 impl Registry {
     /// Makes the directories and puts the keeper program in its place.
     pub fn open(home: &Home, config: &HostConfig) -> io::Result<Registry> {
@@ -257,14 +266,7 @@ impl Registry {
         actor: &Actor,
         ahead: bool,
     ) -> Result<Rc<Session>, Fault> {
-        let ring_bytes = birth.ring_bytes.unwrap_or(self.shared.config.ring_bytes);
-        if ring_bytes > RING_BYTES_MAX {
-            return Err(Fault::new(
-                Code::BadRequest,
-                format!("the ring is too large: {ring_bytes} bytes, at most {RING_BYTES_MAX}"),
-            ));
-        }
-        let ring_bytes = ring_bytes.max(RING_BYTES_MIN).next_power_of_two();
+        let ring_bytes = ring_size(birth.ring_bytes.unwrap_or(self.shared.config.ring_bytes))?;
         let secret = crate::random_token();
         let passing = ahead || run.as_ref().is_some_and(|own| !own.keep);
         let mut spec = Spec { passing, ahead, ..Spec::of(id, name, birth, ring_bytes, &secret) };

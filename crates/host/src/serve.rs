@@ -184,8 +184,7 @@ impl Server {
             Call::New(params) => plain(Box::pin(self.start(params, &actor, number)).await?),
             Call::List(params) => {
                 let all = registry.all().into_iter().filter(|s| s.rights(&actor).has(Right::Observe));
-                let shown = all.filter(|s| params.all || s.holds_its_name());
-                let shown = shown.filter(|s| !s.has_passed());
+                let shown = all.filter(|s| (params.all || s.holds_its_name()) && !s.has_passed());
                 here(|| plain(shown.map(|s| s.view()).collect::<Vec<_>>())).await
             }
             Call::Get(params) => {
@@ -234,8 +233,7 @@ impl Server {
             }
             Call::RunGet(params) => plain(Box::pin(self.run_get(&params, &actor)).await?),
             Call::RunOutput(params) => with(self.run_output(&params, &actor).await?),
-            Call::RunTrace(params) => here(|| plain(self.run_trace(&params, &actor)?)).await,
-            Call::RunList(params) => here(|| plain(self.run_list(&params, &actor)?)).await,
+            call @ (Call::RunTrace(_) | Call::RunList(_)) => here(|| self.look_at_runs(call, &actor)).await,
             Call::QuestionAsk(params) => plain(Box::pin(self.question_ask(&params, &actor)).await?),
             Call::QuestionGet(params) => plain(Box::pin(self.question_get(&params, &actor)).await?),
             Call::QuestionList(params) => here(|| plain(self.question_list(&params, &actor)?)).await,
@@ -247,6 +245,15 @@ impl Server {
                 let bytes = zeroize::Zeroizing::new(bytes);
                 Box::pin(self.answer_act(act, &bytes, &Speaker { actor, path }, number)).await
             }
+        }
+    }
+
+    /// A run with all that is known of it, or all runs.
+    fn look_at_runs(&self, call: Call, actor: &Actor) -> Answer {
+        match call {
+            Call::RunTrace(params) => plain(self.run_trace(&params, actor)?),
+            Call::RunList(params) => plain(self.run_list(&params, actor)?),
+            other => Err(Fault::new(Code::Internal, format!("{} is no look at runs", other.row().name))),
         }
     }
 

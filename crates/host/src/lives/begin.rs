@@ -133,11 +133,7 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
             }
             let _ = std::fs::remove_file(session.dir.join(RING_BEFORE));
             Carried::used(&session.dir);
-            let (checkpoint, cut) = match &how.restore {
-                Some(restore) => (Some(restore.id().to_owned()), restore.cut().to_vec()),
-                None => (None, Vec::new()),
-            };
-            session.tell_watchers(What::Recovered { incarnation, checkpoint, cut });
+            session.tell_watchers(recovered(incarnation, &how));
             let driven = Rc::clone(&session);
             tokio::task::spawn_local(async {
                 tokio::task::yield_now().await;
@@ -154,6 +150,15 @@ pub(crate) async fn begin(shared: Rc<Shared>, session: Rc<Session>, how: How) ->
             Err(fault)
         }
     }
+}
+
+/// For those who watch: which life began, and what was cut.
+fn recovered(incarnation: u32, how: &How) -> What {
+    let (checkpoint, cut) = match &how.restore {
+        Some(restore) => (Some(restore.id().to_owned()), restore.cut().to_vec()),
+        None => (None, Vec::new()),
+    };
+    What::Recovered { incarnation, checkpoint, cut }
 }
 
 /// Begins the first life of a branch, from its own copy of the checkpoint.

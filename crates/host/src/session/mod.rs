@@ -11,6 +11,7 @@ mod doing;
 mod drive;
 mod env;
 mod followed;
+mod found;
 mod gated;
 mod graph;
 mod handover;
@@ -41,23 +42,22 @@ pub use leasing::SpecLease;
 pub(crate) use questions::beginning;
 pub(crate) use runs::{Entered, begun, started as run_started, take_key, unkept};
 
-use crate::journal::{Journal, Opened};
 use crate::link::Link;
 use crate::metrics::Metrics;
 use crate::notes::{About, Notes};
 use crate::own::Own;
 use crate::picture::Picture;
 use crate::proofs::Proofs;
-use crate::questions::Questions;
 use crate::store::Spec;
+use found::Found;
 use holdfast_abi::protocol::{FEATURE_SPARE, Welcome};
 use holdfast_abi::ring::{Ring, RingError};
 use holdfast_abi::start::Started;
-use holdfast_authority::{Authority, Input, Policy};
+use holdfast_authority::Input;
 use holdfast_observe::{Freezer, Turns};
 pub use holdfast_session::Origin;
 pub(crate) use holdfast_session::Probed;
-use holdfast_session::{Core, Now, Tracker};
+use holdfast_session::{Core, Now};
 use holdfast_types::{Exit, SessionId, Size, TimeMs};
 use holdfast_wire::params::{Life, SessionView};
 use holdfast_wire::{Code, Fault};
@@ -171,34 +171,11 @@ impl State {
     }
 }
 
-/// A session's journal: a new one, or what is found.
-fn opened(origin: Origin, dir: &Path, id: SessionId, policy: Policy) -> Opened {
-    match origin {
-        Origin::New => {
-            let (journal, authority) = (Journal::new(dir, id), Authority::new(policy));
-            Opened { journal, authority, note: None, damage: None }
-        }
-        Origin::Found => Journal::open(dir, id, policy),
-    }
-}
-
-/// Its core with its runs, and its questions, as an earlier host left them.
-fn left(origin: Origin, dir: &Path, spec: &Spec, authority: Authority, shared: &Shared) -> (Core, Questions) {
-    let (kept, questions) = match origin {
-        Origin::New => (Vec::new(), Questions::default()),
-        Origin::Found => (crate::runs::kept::load(dir), crate::questions::kept::load(dir)),
-    };
-    kept.iter().for_each(|run| shared.gate.spans.borrow_mut().ran(spec.id, run));
-    let reply_stream = crate::store::checksum(spec.secret.as_bytes());
-    (Core::new(spec.id, authority, spec.size, origin, reply_stream, Tracker::resume(kept)), questions)
-}
-
 impl Session {
     /// A session from its files, not yet connected.
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
         let (home, dir) = (&shared.home, shared.home.session(spec.id));
-        let Opened { journal, authority, note, damage } = opened(origin, &dir, spec.id, shared.policy());
-        let (core, questions) = left(origin, &dir, &spec, authority, shared);
+        let Found { journal, note, damage, core, questions } = Found::of(origin, &dir, &spec, shared);
         let watchers = Rc::new(Cell::new(0));
         Rc::new_cyclic(|this| Session {
             this: this.clone(),
