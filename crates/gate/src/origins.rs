@@ -163,7 +163,7 @@ impl Dir<'_> {
         // `< script`
         let name = family(command.name());
         let operand = |number: usize| command.operands().nth(number).and_then(|word| self.word(word));
-        if SHELLS.contains(&command.name()) || matches!(name, "source" | ".") {
+        if SHELLS.contains(&command.name()) || matches!(command.name(), "source" | ".") {
             let reads = command.redirects.iter().filter(|redirect| !redirect.writes);
             files.extend(reads.filter_map(|redirect| self.word(&redirect.target)));
             if !command.has("c", &[]) {

@@ -110,7 +110,7 @@ __holdfast_address() {
 # Values are written, not hashed: bash could not do it cheaply. The files were made for the user alone by the host, which
 # keeps only hashes. What changes how a line is read or what runs around it is told too: our own marks are left out of it.
 __holdfast_dump() {
-    local __holdfast_traps=''
+    local __holdfast_traps='' __holdfast_ps0=${PS0-} __holdfast_ps1=${PS1-} __holdfast_ps2=${PS2-}
     # `trap -p` tells of DEBUG and ERR only outside of functions.
     if [[ ${__holdfast_own[5]-} ]]; then IFS= read -r -d '' __holdfast_traps <"$__holdfast/traps"; fi
     printf 'holdfast 2 bash\n%s\n%s\n%d' "$1" "$BASHOPTS" "${#BASH_ALIASES[@]}"
@@ -118,9 +118,9 @@ __holdfast_dump() {
     printf '\0\n'
     declare -xp
     printf '\1\n'
-    printf '%s\0' 9 PS0 "${PS0//"${__holdfast_own[1]}"/}" PS1 "${PS1//"${__holdfast_own[2]}"/}" \
-        PS2 "${PS2//"${__holdfast_own[3]}"/}" PS4 "${PS4-}" IFS "${__holdfast_ifs-$IFS}" CDPATH "${CDPATH-}" \
-        GLOBIGNORE "${GLOBIGNORE-}" HISTFILE "${HISTFILE-}" PROMPT_COMMAND "${PROMPT_COMMAND[*]}"
+    printf '%s\0' 9 PS0 "${__holdfast_ps0//"${__holdfast_own[1]}"/}" PS1 "${__holdfast_ps1//"${__holdfast_own[2]}"/}" \
+        PS2 "${__holdfast_ps2//"${__holdfast_own[3]}"/}" PS4 "${PS4-}" IFS "${__holdfast_ifs-${IFS-}}" CDPATH "${CDPATH-}" \
+        GLOBIGNORE "${GLOBIGNORE-}" HISTFILE "${HISTFILE-}" PROMPT_COMMAND "${PROMPT_COMMAND[*]-}"
     printf '%s\0' "$__holdfast_traps"
     bind -s
     bind -X
@@ -172,7 +172,7 @@ fi
 
 if (( BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501 )); then
     # Far behind: `PROMPT_COMMAND=…` replaces element 0 and leaves ours alone.
-    PROMPT_COMMAND[9999]='{ trap -p >|"$__holdfast/traps"; } 2>/dev/null'
+    PROMPT_COMMAND[9999]='{ trap -p >|"$__holdfast/traps" || :; } 2>/dev/null'
     PROMPT_COMMAND[10000]='{ __holdfast_prompt || :; } 2>/dev/null'
     __holdfast_own[5]=1
 else

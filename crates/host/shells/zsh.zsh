@@ -63,7 +63,7 @@ __holdfast_prompt() {
     # Our own locals have our own names: one like a variable of the user's would hide it.
     local __holdfast_was=$? __holdfast_state=
     # Its options and traps as they are, before ours.
-    if [ "$__holdfast_open" = 1 ]; then __holdfast_head >|"$__holdfast/state.$__holdfast_file"; fi
+    if [ "$__holdfast_open" = 1 ]; then __holdfast_head >|"$__holdfast/state.$__holdfast_file" || :; fi
     emulate -L zsh
     if (( __holdfast_open )); then
         __holdfast_open=0

@@ -73,9 +73,9 @@ fn ends_signals_and_starts() {
 #[test]
 fn every_forbid_of_the_ready_policies_has_examples() {
     for name in ["solo", "careful", "locked"] {
-        for rule in
-            judge(name).policy().rules().iter().filter(|rule| rule.kind != "permit" && rule.id != "careful.ends")
-        {
+        // These two are about no line.
+        let has_lines = |id: &str| !["careful.ends", "careful.shaped"].contains(&id);
+        for rule in judge(name).policy().rules().iter().filter(|rule| rule.kind != "permit" && has_lines(&rule.id)) {
             assert!(rule.text.contains("@example") && rule.text.contains("@counterexample"), "{}", rule.id);
             assert!(rule.why.len() > 10, "{}", rule.id);
         }

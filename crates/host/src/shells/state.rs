@@ -114,8 +114,7 @@ impl Collected<'_> {
     /// A variable that is not exported and changes how a line is read, or what runs around it.
     fn add_around(&mut self, name: &[u8], value: &[u8]) {
         // Prompts change by themselves. What counts is what they run.
-        let runs =
-            |text: &[u8]| [&b"$("[..], b"`", b"${"].iter().any(|sign| memchr::memmem::find(text, sign).is_some());
+        let runs = |text: &[u8]| [&b"$("[..], b"`"].iter().any(|sign| memchr::memmem::find(text, sign).is_some());
         let is_prompt = matches!(name, b"PS0" | b"PS1" | b"PS2" | b"PS4" | b"RPS1");
         if !is_prompt || runs(value) {
             self.add(Category::Variable, name, value);
