@@ -49,7 +49,6 @@ pub fn calls_about_files(session: &str) -> Vec<Call> {
     let session = session.to_owned();
     let path = "/nonexistent/file".to_owned();
     vec![
-        Call::Handover(holdfast_wire::params::SessionParams { session: session.clone() }),
         Call::FilesList(FilesListParams { session: session.clone(), ..FilesListParams::default() }),
         Call::FilesRead(FilesReadParams { session: session.clone(), path: path.clone(), ..FilesReadParams::default() }),
         Call::FilesWrite(FilesWriteParams {

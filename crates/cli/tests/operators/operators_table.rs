@@ -73,13 +73,11 @@ fn kind(call: &Call) -> Kind {
         | Call::Follow(_)
         | Call::Wait(_) => Kind::Looks,
         Call::Journal(_) | Call::Turn(_) | Call::Grants(_) | Call::State(_) | Call::Watch(_) => Kind::Looks,
-        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) | Call::Handover(_) | Call::Cost(_) => {
-            Kind::Looks
-        }
+        Call::Graph(_) | Call::Ports(_) | Call::WatchGraph(_) | Call::Env(_) | Call::Cost(_) => Kind::Looks,
         Call::Update(_) | Call::Leave(_) | Call::Credit(_) | Call::Unfollow(_) => Kind::Own,
         Call::Revoke(_) => Kind::Mine,
         Call::Send(_) | Call::Resize(_) | Call::Signal(_) | Call::RunStart(_) => Kind::Writes,
-        Call::RunList(_) => Kind::Looks,
+        Call::RunList(_) | Call::Handover(_) => Kind::Looks,
         Call::RunGet(_) | Call::RunOutput(_) | Call::RunCancel(_) | Call::RunTrace(_) => Kind::Run,
         // Who may look may ask.
         Call::QuestionAsk(_) | Call::QuestionList(_) | Call::ApprovalList(_) => Kind::Looks,
@@ -111,7 +109,6 @@ fn calls(id: SessionId, client: u32, human: &Actor) -> Vec<Call> {
     let run = RunId::from_random_bits(1);
     let mut all = calls_at_a_terminal(&session, client, human);
     all.extend([
-        Call::Env(EnvParams { session: session.clone(), all: true }),
         Call::Wait(WaitParams { session: session.clone(), timeout_ms: Some(1), until: Until::Exit }),
         Call::Resize(ResizeParams { session: session.clone(), size: other(), proof: None }),
         Call::Signal(SignalParams { session: session.clone(), number: 15, target: 2, proof: None }),
@@ -223,6 +220,8 @@ fn calls_at_a_terminal(session: &str, client: u32, human: &Actor) -> Vec<Call> {
         }),
         Call::State(one()),
         Call::Watch(WatchParams { session: Some(session.to_owned()), after: None, wait_ms: 0 }),
+        Call::Env(EnvParams { session: session.to_owned(), all: true }),
+        Call::Handover(one()),
     ]
 }
 
