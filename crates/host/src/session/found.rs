@@ -1,8 +1,8 @@
 //! What a session begins with: nothing, or what an earlier host left of it.
 
+use super::Shared;
 use crate::journal::{Journal, Opened};
 use crate::questions::Questions;
-use super::Shared;
 use crate::store::Spec;
 use holdfast_authority::Authority;
 use holdfast_session::{Core, Origin, Tracker};
