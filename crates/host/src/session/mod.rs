@@ -174,9 +174,8 @@ impl State {
 impl Session {
     /// A session from its files, not yet connected.
     pub fn new(spec: Spec, shared: &Shared, origin: Origin) -> Rc<Session> {
-        let (home, dir) = (&shared.home, shared.home.session(spec.id));
+        let (home, dir, watchers) = (&shared.home, shared.home.session(spec.id), Rc::new(Cell::new(0)));
         let Found { journal, note, damage, core, questions } = Found::of(origin, &dir, &spec, shared);
-        let watchers = Rc::new(Cell::new(0));
         Rc::new_cyclic(|this| Session {
             this: this.clone(),
             syncing: Cell::new(false),
