@@ -1,8 +1,13 @@
 //! Sessions of another machine without a relay in between, where it can be reached so.
 
 use crate::relays::{Relay, Two};
+use holdfast_client::{Connection, Identity};
 use holdfast_harness::{DETACH, Home, Terminal, until};
+use holdfast_wire::devices::DirectParams;
+use holdfast_wire::operations::op;
 use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
 
 /// How the near machine reaches the far one now.
 fn path(two: &Two) -> String {
@@ -55,7 +60,18 @@ fn a_host_that_listens_is_reached_without_its_relay_and_through_it_when_it_stops
     let agent = two.far.fails(&["--as", "agent:bot", "relay", "direct", "--listen", "127.0.0.1:0"]);
     assert!(agent.contains("`configure`"), "{agent}");
     let device = two.near.fails(&["--host", "gpu", "relay", "direct", "--listen", "127.0.0.1:0"]);
-    assert!(device.contains("own machine"), "{device}");
+    assert!(device.contains("this machine only"), "{device}");
+    let socket = two.near.join("gpu.sock");
+    let mut connect = two.near.command(&["connect", "gpu", "--socket", socket.to_str().unwrap()]);
+    let mut connect = connect.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the socket", || socket.exists());
+    let who = Identity::load_or_make(&two.near.places(), &"agent:sdk".parse().unwrap()).unwrap();
+    let mut through = Connection::open(UnixStream::connect(&socket).unwrap(), &who).unwrap();
+    let params = DirectParams { listen: Some("127.0.0.1:0".into()), ..DirectParams::default() };
+    let refused = through.call::<op::RelayDirect>(&params).unwrap_err().to_string();
+    assert!(refused.contains("own machine"), "{refused}");
+    connect.kill().unwrap();
+    connect.wait().unwrap();
 }
 
 #[test]

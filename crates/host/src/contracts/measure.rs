@@ -59,7 +59,7 @@ impl Seen {
     fn add(&mut self, did: &Did) {
         let room = |set: usize| SEEN_MAX.saturating_sub(set);
         self.ports.extend(did.ports.iter().copied().take(room(self.ports.len())));
-        self.connections.extend(did.connections.iter().cloned().take(room(self.connections.len())));
+        self.connections.extend(did.connections.iter().take(room(self.connections.len())).cloned());
     }
 }
 

@@ -72,7 +72,7 @@ fn bad(what: impl Into<String>) -> Fault {
 pub(crate) fn sweep(state: &Path) {
     for entry in fs::read_dir(place(state)).into_iter().flatten().flatten() {
         let whole: Option<Whole> = get_json(&ARRIVAL, &entry.path().join(PARCEL)).ok().flatten();
-        if !whole.is_some_and(|whole| whole.at_ms.saturating_add(KEEP_MS) > crate::now_ms()) {
+        if whole.is_none_or(|whole| whole.at_ms.saturating_add(KEEP_MS) <= crate::now_ms()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

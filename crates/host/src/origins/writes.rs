@@ -93,7 +93,7 @@ impl Writes {
             self.lines = self.by_file.len();
             let all: Vec<&Written> = self.order.iter().filter_map(|key| self.by_file.get(key)).collect();
             let dir = self.path.parent().unwrap_or(Path::new("/"));
-            lines::rewrite(&WRITES, dir, NAME, all.into_iter()).map(drop)
+            lines::rewrite(&WRITES, dir, NAME, all).map(drop)
         } else {
             lines::append(&WRITES, &self.path, std::slice::from_ref(&written)).map(drop)
         };
