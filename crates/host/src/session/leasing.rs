@@ -143,9 +143,13 @@ impl Session {
         self.say_lease();
     }
 
-    /// Tells the keeper until when it may run, and whether it is frozen besides.
+    /// Tells the keeper until when it may run, and whether it is frozen besides. A host that has just come does not know until when: the keeper
+    /// has that from the host before, and is told with the first renewal.
     fn say_lease(&self) {
         let mut state = self.state.borrow_mut();
+        if state.lease.until_ms == 0 {
+            return;
+        }
         let is_frozen = state.core.is_frozen();
         let Some(lease) = &state.spec.lease else { return };
         let flags = if lease.hard { LEASE_HARD } else { 0 } | if is_frozen { LEASE_STILL } else { 0 };
@@ -165,6 +169,10 @@ impl Session {
     pub(crate) async fn thaw_by_keeper(&self) -> Result<bool, Fault> {
         if self.state.borrow().spec.lease.is_none() {
             return Ok(false);
+        }
+        if self.state.borrow().lease.until_ms == 0 {
+            // The first renewal says it.
+            return Ok(true);
         }
         let said = self.state.borrow().lease.said;
         self.say_lease();
