@@ -127,7 +127,7 @@ pub fn poisoning(t: &mut Trial) -> Result<(), Stop> {
     place.ok(&["new", "-d", "shell", "--", "bash", "--norc", "--noprofile"])?;
     at_prompt(&place, "shell")?;
     let dir = place.path("bin").display().to_string();
-    place.ok_as("agent:a", &["run", "shell", "--", &format!("export PATH={dir}:$PATH; alias ls='ls -a'")])?;
+    place.ok_as("agent:a", &["run", "shell", "--", &format!("export PATH={dir}:$PATH HIDDEN=kept-nowhere; alias ls='ls -a'")])?;
     wait("the turn is free", || place.json(&["turn", "shell"]).is_ok_and(|turn| turn["holder"].is_null()))?;
     place.ok(&["run", "shell", "--", "true"])?;
     let mut env = place.json(&["env", "shell"])?;
@@ -135,7 +135,8 @@ pub fn poisoning(t: &mut Trial) -> Result<(), Stop> {
         env = place.json(&["env", "shell"]).unwrap_or_default();
         env["entries"].as_array().is_some_and(|entries| entries.len() >= 2)
     })?;
-    for name in ["PATH", "ls"] {
+    // Of PATH each directory is a name of its own: who put it there decides what is run.
+    for name in ["PATH", "ls", &dir] {
         let bound = env["entries"].as_array().into_iter().flatten().any(|entry| {
             let text = entry.to_string();
             entry["name"] == name && text.contains("agent:a") && !text.contains(HUMAN)
@@ -143,6 +144,9 @@ pub fn poisoning(t: &mut Trial) -> Result<(), Stop> {
         t.check(&format!("`{name}` is bound to agent:a, although the human used the shell since"), bound, &env)?;
     }
     let text = env.to_string();
-    t.check("the record has names and hashes, no values", !text.contains(&dir), "a value")?;
+    t.check("the record has names and hashes, no values", !text.contains("kept-nowhere"), "a value")?;
+    place.ok(&["run", "shell", "--", "ls"])?;
+    let journal = place.ok(&["journal", "shell"])?;
+    t.check("the human's `ls` is on record as shaped by agent:a", journal.contains("shaped by agent:a"), &journal)?;
     Ok(())
 }
