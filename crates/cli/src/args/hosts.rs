@@ -285,6 +285,7 @@ mod tests {
                 "grant" => &["--to", "human:ann", "--can", "observe"],
                 "signal" => &["INT"],
                 "ask" => &["what?"],
+                "move" => &["other"],
                 _ => &[],
             }
         };
