@@ -87,6 +87,12 @@ pub enum Input {
         /// The session.
         session: SessionId,
     },
+    /// A session is about to be given to another host, and stands still: no renewal lets it go on before that is known. What came of it is
+    /// [`Input::Passed`], or [`Input::Changed`] where it may not have happened: then the record is looked at.
+    Passing {
+        /// The session.
+        session: SessionId,
+    },
     /// A session was given to another host: its record is that one's.
     Passed {
         /// The session.
@@ -253,6 +259,11 @@ impl Tenancy {
                     }
                 }
             }
+            Input::Passing { session } => {
+                if let Some(tenant) = self.tenants.get_mut(&session) {
+                    (tenant.hold, tenant.is_asked) = (Hold::Unsure, true);
+                }
+            }
             Input::Passed { session } => {
                 self.tenants.remove(&session);
             }
@@ -373,6 +384,25 @@ mod tests {
 
     fn claimed(n: u128) -> Input {
         Input::Claimed { session: ses(n), fence: 7, incarnation: 1 }
+    }
+
+    #[test]
+    fn what_is_being_passed_on_is_not_let_go_on_by_a_renewal_and_looked_at_where_it_may_have_failed() {
+        let mut host = host();
+        host.handle(claimed(1), 50);
+        assert_eq!(host.handle(Input::Passing { session: ses(1) }, 100), []);
+        assert_eq!(host.handle(Input::Tick, 2000), [Effect::Renew(MINE)]);
+        assert_eq!(
+            host.handle(Input::Renewed { sent_ms: 2000, ttl_ms: 6000 }, 2010),
+            [],
+            "no deadline, and no question"
+        );
+        host.handle(Input::Changed { session: ses(1), answer: Answer::Failed }, 2020);
+        assert_eq!(host.handle(Input::Tick, 4000), [Effect::Renew(MINE)]);
+        let asked = host.handle(Input::Renewed { sent_ms: 4000, ttl_ms: 6000 }, 4010);
+        assert_eq!(asked, [Effect::Look(ses(1))]);
+        let ended = host.handle(Input::Looked { session: ses(1), found: found(OTHER, 9) }, 4020);
+        assert_eq!(ended, [Effect::End { session: ses(1), by: found(OTHER, 9) }]);
     }
 
     #[test]

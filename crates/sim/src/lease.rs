@@ -305,13 +305,15 @@ impl World {
                     self.hear(at, Input::Passed { session });
                     self.end(at);
                     (self.counts.passed, self.hosts[1 - at].wants) = (self.counts.passed + 1, true);
+                } else {
+                    self.hear(at, Input::Changed { session, answer });
                 }
             }
             Reply::Changed { answer, why: Why::Tenancy, .. } => self.hear(at, Input::Changed { session, answer }),
             Reply::Failed { renewal: true, .. } => self.hear(at, Input::Failed),
             Reply::Failed { why: Some(Why::Claim), .. } => self.hosts[at].claiming = false,
-            // Not known: it stands still as its deadline says, and a look tells. The product looks at once; here a crash does.
-            Reply::Failed { why: Some(Why::Pass), .. } => self.crash(at),
+            // Not known: it stands still, and a look tells, of this host or of the next one.
+            Reply::Failed { why: Some(Why::Pass), .. } if self.rng.bool() => self.crash(at),
             Reply::Failed { claims: true, .. } => self.hosts[at].claiming = false,
             Reply::Failed { .. } => self.hear(at, Input::Changed { session, answer: Answer::Failed }),
         }
@@ -384,6 +386,7 @@ impl World {
         let to = Record { host: ["a", "b"][1 - at].into(), lease, incarnation: 2 };
         let change = Change::pass(self.session, own, fence, to);
         self.note(format!("{at}: passes it on"));
+        self.hear(at, Input::Passing { session: self.session });
         self.send(at, Message::Change { change, why: Why::Pass });
     }
 

@@ -209,47 +209,6 @@ impl Leases {
         )
     }
 
-    /// Gives a session's record to another host's lease, in one transaction: the commit point of a move. Before it the session is this
-    /// host's, and after it the other's, whatever fails. The caller has stopped the session; it goes on here only where this says so.
-    ///
-    /// Gives the fence of the next life. The other host's [`Leases::claim`] then finds its own lease in the record.
-    #[allow(dead_code)] // what `move` calls
-    pub async fn pass(&self, session: SessionId, to: Record) -> Result<u64, NotPassed> {
-        let own = self.tenancy.borrow().lease(boottime_ms());
-        let Some((own, (fence, _))) = own.zip(self.held(session)) else {
-            return Err(NotPassed::Ours("this host does not have its lease now".into()));
-        };
-        let change = Change::pass(session, own, fence, to.clone());
-        let passed = match store::change(&self.etcd, &change).await {
-            Answer::Done { fence } => Ok(fence),
-            answer => {
-                // What is not known yet is looked at until it is, or our own lease is over: then nobody goes on here.
-                let mut found = if let Answer::Differs(found) = answer { Some(found) } else { None };
-                while found.is_none() && self.tenancy.borrow().lease(boottime_ms()) == Some(own) {
-                    found = store::look(&self.etcd, session).await.ok();
-                }
-                match found {
-                    Some(Some(found)) if found.record == to => Ok(found.fence),
-                    Some(Some(found)) if found.fence == fence => {
-                        Err(NotPassed::Ours("the other host's lease is over, or ours".into()))
-                    }
-                    Some(_) => Err(NotPassed::Theirs),
-                    None => Err(NotPassed::Unknown),
-                }
-            }
-        };
-        if matches!(passed, Ok(_) | Err(NotPassed::Theirs)) {
-            self.hear(Input::Passed { session });
-        }
-        passed
-    }
-
-    /// This host's own lease, for another host that is to pass a session to it.
-    #[allow(dead_code)] // what `move` calls
-    pub async fn address(&self, incarnation: u32) -> Result<Record, Fault> {
-        Ok(Record { host: self.host.clone(), lease: self.own().await?, incarnation })
-    }
-
     fn perform(self: &Rc<Leases>, effect: Effect, server: &Rc<Server>) {
         let this = Rc::clone(self);
         let find = |session: SessionId| server.registry.find(&session.to_string()).ok();
@@ -328,18 +287,6 @@ impl Leases {
         }
         self.hear(Input::Failed);
     }
-}
-
-/// Why a session was not passed on.
-#[allow(dead_code)] // what `move` calls
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NotPassed {
-    /// It is still this host's: it may go on here.
-    Ours(String),
-    /// Somebody else has it.
-    Theirs,
-    /// It is not known, and our lease is over: it must not go on here until it is.
-    Unknown,
 }
 
 /// Keeps the host's lease for as long as the host runs.

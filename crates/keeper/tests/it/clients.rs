@@ -164,7 +164,7 @@ fn a_keeper_without_descriptors_waits_instead_of_spinning() {
         let result = unsafe { libc::prlimit(session.keeper as i32, libc::RLIMIT_NOFILE, &limit, std::ptr::null_mut()) };
         assert_eq!(result, 0);
     };
-    limit(5);
+    limit(6);
     let ticks = session.cpu_ticks();
     let mut late = session.connect();
     let token = fresh_token();

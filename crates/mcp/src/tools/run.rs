@@ -50,11 +50,13 @@ pub struct RunIn {
     /// Maximum bytes of output in the answer (default 8192, at most 65536). Longer output is cut to its beginning and end.
     #[serde(default)]
     max_output_bytes: Option<u32>,
-    /// Why you run it, in a sentence: for policies, and for the human who may be asked.
+    /// Why you run it: for the human who may be asked.
     #[serde(default)]
     intent: Option<String>,
-    /// What you promise: `{"expect": {"may_change": ["src/**"], "processes": 0}, "idempotent": true, "retries": 2}`. Its effects are measured and compared; `outcome` says how it came out, and it counts in your record.
+    /// What it may do, as in `{"expect": {"may_change": ["src/**"], "processes": 0}}`: measured, and counted in your record.
     #[serde(default)]
+    // Its schema would be a tenth of the whole list; what is wrong with one is said when it is sent.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     contract: Option<Box<Contract>>,
     /// Fail with `shell_restarted` if your own shell ended since your last command, instead of running in a new one.
     #[serde(default)]
@@ -95,8 +97,9 @@ pub struct RunOut {
     /// The shell's directory after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Whether it kept its contract: `valid`, `invalid` or `unknown`, and what it did beyond it.
+    /// How it kept its contract, and what it did beyond it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub outcome: Option<Box<Outcome>>,
     /// It was there before: the key was used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -45,8 +45,7 @@ pub struct StateOut {
     /// What was changed in its shell, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     environment: Option<Vec<ChangedOut>>,
-    /// With `environment`: what others changed since you wrote there last, in a line; files that will be executed, text at the
-    /// prompt and processes in the background too.
+    /// With `environment`: what others changed since you wrote there last.
     #[serde(skip_serializing_if = "Option::is_none")]
     handover: Option<String>,
 }

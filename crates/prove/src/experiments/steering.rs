@@ -127,7 +127,10 @@ pub fn poisoning(t: &mut Trial) -> Result<(), Stop> {
     place.ok(&["new", "-d", "shell", "--", "bash", "--norc", "--noprofile"])?;
     at_prompt(&place, "shell")?;
     let dir = place.path("bin").display().to_string();
-    place.ok_as("agent:a", &["run", "shell", "--", &format!("export PATH={dir}:$PATH HIDDEN=kept-nowhere; alias ls='ls -a'")])?;
+    place.ok_as(
+        "agent:a",
+        &["run", "shell", "--", &format!("export PATH={dir}:$PATH HIDDEN=kept-nowhere; alias ls='ls -a'")],
+    )?;
     wait("the turn is free", || place.json(&["turn", "shell"]).is_ok_and(|turn| turn["holder"].is_null()))?;
     place.ok(&["run", "shell", "--", "true"])?;
     let mut env = place.json(&["env", "shell"])?;
