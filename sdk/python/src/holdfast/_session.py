@@ -547,6 +547,7 @@ class Run:
 
     async def trace(self) -> TraceView:
         """Everything that is known of it: contract, decision, attempts, effects, outcome."""
+        answer: TraceView
         answer, _ = await self.client._ask("run.trace", {"run": self.id}, b"", TraceView)
         return answer
 
