@@ -78,7 +78,7 @@ pub struct Portable {
     /// The keys with which it was moved here, and before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub came_with: Vec<String>,
-    /// Where it was moved: from the file that says so, see [`crate::moving::home`].
+    /// Where it was moved: from the file that says so (`moving/home.rs`).
     #[serde(skip)]
     pub moved: Option<Box<holdfast_wire::moves::MovedView>>,
     /// What this life began from.
