@@ -45,8 +45,26 @@ pub fn document(schema: &Value, endpoints: &[Endpoint]) -> Value {
         },
     });
     refer(&mut document);
+    keep_reached(&mut document);
     plain::plain(&mut document);
     document
+}
+
+/// Leaves out what only connections speak: generators make a type of everything that is there, and stumble over some of it.
+fn keep_reached(document: &mut Value) {
+    let mut reached = std::collections::BTreeSet::new();
+    let mut texts = vec![document["paths"].to_string()];
+    while let Some(text) = texts.pop() {
+        for part in text.split(COMPONENTS).skip(1) {
+            let name = part.split('"').next().unwrap_or_default();
+            if reached.insert(name.to_owned()) {
+                texts.push(document["components"]["schemas"][name].to_string());
+            }
+        }
+    }
+    if let Some(schemas) = document["components"]["schemas"].as_object_mut() {
+        schemas.retain(|name, _| reached.contains(name));
+    }
 }
 
 fn operation(schema: &Value, endpoint: &Endpoint) -> Value {
@@ -236,5 +254,8 @@ mod tests {
             seen += 1;
         }
         assert!(seen > 50 && !text.contains(DEFS), "{seen}");
+        // What only a connection speaks is not there.
+        let schemas = &document["components"]["schemas"];
+        assert!(schemas.get("SessionView").is_some() && schemas.get("ArriveStep").is_none());
     }
 }
