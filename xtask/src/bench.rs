@@ -1,13 +1,14 @@
 //! `cargo xtask bench`: the release program beside its neighbours, our own costs, and how they grow with size.
 //!
-//! Three parts, each of which can stand alone: `bench/` measures terminal-session keepers side by side (ratios within one run); [`growth`]
-//! measures what a cost does as sessions, clients, journals, process trees and sleeping flows grow, and draws it; with `--full` the
-//! benches of the program (`cargo bench`) add seizures, runs and surfaces. [`page`] writes it all into docs/BENCHMARKS.md with the
+//! Several parts, each of which can stand alone: `bench/` measures terminal-session keepers side by side (ratios within one run); [`growth`]
+//! measures what a cost does as sessions, clients, journals and much else grow, and draws it; with `--full` the program's benches
+//! (`cargo bench`), the examples that measure a part by itself, and the page in a browser add theirs. [`page`] writes it all into docs/BENCHMARKS.md with the
 //! date, the machine and the noise.
 
 mod growth;
 mod page;
 mod plot;
+mod portable;
 mod ratios;
 
 use std::fs;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use crate::soak::{Place, Plan, Sdks};
-use crate::step::{cargo, must, say, shown, target};
+use crate::step::{self, cargo, must, say, shown, target};
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,10 +35,12 @@ struct Options {
     rest: Option<Vec<String>>,
 }
 
-/// The parts, as `--without` names them.
-const PARTS: &[&str] = &["neighbours", "ratios", "growth", "benches"];
 /// The program's own benches.
-const BENCHES: &[&str] = &["seize", "runs", "surfaces"];
+const BENCHES: &[&str] = &["seize", "runs", "surfaces", "agents", "files", "flows"];
+/// Examples that measure a part by itself: a decision of the gate, a look at processes. The relay's, `relayed`, also tells the growth.
+const EXAMPLES: &[&str] = &["relayed", "decision", "measure"];
+/// The test of the page that prints how soon a session is painted.
+const PAINT: &str = "a session with ten thousand lines above its screen is painted whole";
 
 /// Builds and measures.
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
@@ -57,43 +60,107 @@ pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let docs = options.out.clone().map_or_else(|| Ok(root.join("docs")), std::path::absolute)?;
     fs::create_dir_all(docs.join("images"))?;
     let noise = page::Noise::before();
-    let size = if options.full { "--full" } else { "--quick" };
     let mut page = page::Page::new(&program, options.full);
-    if has("neighbours") {
-        page.add("Beside other keepers", &neighbours(root, &program, &[size.to_owned()])?);
-    }
-    if has("ratios") {
-        say("ratios of our own");
-        let log = crate::soak::Log::default();
-        let place = Place::new(&program, &plan(), Sdks::default(), &log)?;
-        let told = ratios::measure(&place, options.full);
-        place.end(&log);
-        page.add("Ratios of our own", &ratios::markdown(&told?));
-    }
-    if has("growth") {
-        let series = growth::measure(&program, options.full)?;
-        for one in &series {
-            fs::write(docs.join(format!("images/bench-{}.svg", one.id)), plot::svg(one))?;
-        }
-        page.add("How costs grow", &growth::markdown(&series));
-    }
-    if has("benches") && options.full {
-        for bench in BENCHES {
-            let text = told(cargo(root).args(["bench", "--locked", "--package", "holdfast", "--bench", bench]))?;
-            page.add(&format!("`cargo bench --bench {bench}`"), &format!("```text\n{}\n```\n", text.trim_end()));
+    let mut failed = vec![];
+    for (part, measure) in MEASURES.iter().filter(|(part, _)| has(part)) {
+        // Hours of measuring are not lost because one part failed.
+        if let Err(error) = measure(&mut page, &Bench { root, program: &program, docs: &docs, full: options.full }) {
+            page.add(&format!("Not measured: {part}"), &format!("{error:#}"));
+            failed.push(*part);
         }
     }
     let text = page.finish(&noise);
     print!("{text}");
     fs::write(docs.join("BENCHMARKS.md"), text)?;
     say(&format!("wrote {}", docs.join("BENCHMARKS.md").display()));
+    if !failed.is_empty() {
+        bail!("not measured: {}", failed.join(", "));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is measured, and where it is written to.
+struct Bench<'a> {
+    root: &'a Path,
+    program: &'a Path,
+    docs: &'a Path,
+    full: bool,
+}
+
+/// The parts, as `--without` names them.
+const MEASURES: &[(&str, fn(&mut page::Page, &Bench) -> Result<()>)] = &[
+    ("neighbours", |page, bench| {
+        let size = if bench.full { "--full" } else { "--quick" };
+        page.add("Beside other keepers", &neighbours(bench.root, bench.program, &[size.to_owned()])?);
+        Ok(())
+    }),
+    ("ratios", our_ratios),
+    ("growth", grow),
+    ("benches", benches),
+    ("page", |page, bench| {
+        if bench.full {
+            page.add("The page", &painted(bench.root, bench.program)?);
+        }
+        Ok(())
+    }),
+];
+
+fn our_ratios(page: &mut page::Page, bench: &Bench) -> Result<()> {
+    say("ratios of our own");
+    let log = crate::soak::Log::default();
+    let place = Place::new(bench.program, &plan(), Sdks::default(), &log)?;
+    let rows = ratios::measure(&place, bench.full);
+    place.end(&log);
+    page.add("Ratios of our own", &ratios::markdown(&rows?));
+    Ok(())
+}
+
+fn grow(page: &mut page::Page, bench: &Bench) -> Result<()> {
+    let mut series = growth::measure(bench.program, bench.full)?;
+    series.push(growth::relay(&example(bench.root, "relayed")?, bench.full)?);
+    for one in &series {
+        fs::write(bench.docs.join(format!("images/bench-{}.svg", one.id)), plot::svg(one))?;
+    }
+    page.add("How costs grow", &growth::markdown(&series));
+    Ok(())
+}
+
+/// What takes long, and is only in the full size.
+fn benches(page: &mut page::Page, bench: &Bench) -> Result<()> {
+    let text = |text: &str| format!("```text\n{}\n```\n", text.trim_end());
+    for name in BENCHES.iter().filter(|_| bench.full) {
+        let said = told(cargo(bench.root).args(["bench", "--locked", "--workspace", "--bench", name]))?;
+        page.add(&format!("`cargo bench --bench {name}`"), &text(&said));
+    }
+    for name in EXAMPLES.iter().filter(|_| bench.full) {
+        let said = told(&mut Command::new(example(bench.root, name)?))?;
+        page.add(&format!("The example `{name}`"), &text(&said));
+    }
+    Ok(())
+}
+
+/// Builds an example of one of the crates, with the features that the whole has.
+fn example(root: &Path, name: &str) -> Result<PathBuf> {
+    must(cargo(root).args(["build", "--release", "--locked", "--quiet", "--workspace", "--example", name]))?;
+    Ok(target(root).join("release/examples").join(name))
+}
+
+/// How soon the page shows a session, in a real browser.
+fn painted(root: &Path, program: &Path) -> Result<String> {
+    let mut test = step::program("npm", &root.join("web"));
+    test.args(["test", "--silent", "--", "tests/looks.test.ts", "--testNamePattern", PAINT]);
+    let text = told(test.env("HOLDFAST_BIN", program).env("HOLDFAST_WEB", "host"))?;
+    let lines: Vec<_> = text.lines().filter(|line| line.trim_end().ends_with(" ms")).map(str::trim).collect();
+    if lines.len() < 2 {
+        bail!("the page's test says no times: {text}");
+    }
+    Ok(format!("```text\n{}\n```\n", lines.join("\n")))
 }
 
 /// A place without sessions, on the machine's own disk.
 fn plan() -> Plan {
     let zero = Duration::ZERO;
-    Plan { length: zero, seed: 1, sessions: 0, operators: 0, program: None, kill_every: zero, small_disk: false }
+    Plan { length: zero, seed: 1, sessions: 0, operators: 0, program: None, kill_every: zero, chaos: false }
 }
 
 /// tmux, dtach, screen and others, where they are installed.
@@ -146,8 +213,9 @@ fn options(args: &[String]) -> Result<Options> {
             _ => bail!("`bench` does not take {flag}"),
         }
     }
-    match options.without.iter().find(|part| !PARTS.contains(&part.as_str())) {
-        Some(odd) => bail!("there is no part {odd}; there are {}", PARTS.join(", ")),
+    let parts: Vec<_> = MEASURES.iter().map(|(part, _)| *part).collect();
+    match options.without.iter().find(|part| !parts.contains(&part.as_str())) {
+        Some(odd) => bail!("there is no part {odd}; there are {}", parts.join(", ")),
         None => Ok(options),
     }
 }

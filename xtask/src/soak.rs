@@ -21,9 +21,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, must, target};
+use crate::test::programs;
 pub use clients::{Mcp, Sdks, http};
 pub use log::Log;
-pub use place::{HUMAN, Place, Ran, memory_kib};
+pub use place::{HUMAN, Place, Ran, memory_kib, signal};
 
 /// How much of it, and for how long.
 #[derive(Debug, Clone)]
@@ -36,19 +37,21 @@ pub struct Plan {
     pub program: Option<PathBuf>,
     /// Between two kills of the host.
     pub kill_every: Duration,
-    /// Whether the home is on a disk that can be filled.
-    pub small_disk: bool,
+    /// Whether the home has a disk that can be filled and a clock that can be set.
+    pub chaos: bool,
 }
 
-/// What CI runs: a minute of a few of everything. Longer runs are for a night.
+/// What CI runs: two minutes of a few of everything. Longer runs are for a night.
 pub fn in_ci(root: &Path) -> Result<ExitCode> {
-    let args = ["--minutes", "1", "--sessions", "18", "--operators", "8", "--kill-every", "10"].map(str::to_owned);
+    let args = ["--minutes", "2", "--sessions", "18", "--operators", "8", "--kill-every", "10"].map(str::to_owned);
     run(root, &args)
 }
 
 /// Soaks.
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let plan = plan(args)?;
+    // Without it the clock does not jump, and the summary says so.
+    let _ = programs(root, &[("faketime", "faketime")]);
     let program = match &plan.program {
         Some(program) => std::path::absolute(program)?,
         None => {
@@ -107,7 +110,7 @@ fn plan(args: &[String]) -> Result<Plan> {
         operators: 50,
         program: None,
         kill_every: Duration::from_secs(30),
-        small_disk: true,
+        chaos: true,
     };
     let mut args = args.iter();
     while let Some(flag) = args.next() {

@@ -1,7 +1,8 @@
 //! What a relay on this machine costs, beside the same bytes without one.
 //!
 //! `cargo run --release -p holdfast-relay --example relayed [HOSTS]` prints throughput, the round trip of a byte, the time of a connection, and the memory
-//! of a relay that is a process of its own, with so many idle hosts (10,000).
+//! of a relay that is a process of its own, with so many idle hosts (10,000). `relayed idle HOSTS…` prints only the memory in MiB at each number of
+//! hosts, rising.
 
 use holdfast_channel::{Secret, exchange_key, prove_host};
 use holdfast_relay::server::{Config, Limits, bind};
@@ -10,6 +11,7 @@ use holdfast_types::{Handle, HostKey, hex_bytes, hex_text};
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
@@ -27,13 +29,21 @@ const CONNECTIONS: usize = 200;
 
 fn main() -> Told<()> {
     let mut args = std::env::args().skip(1);
+    let mut sizes = None;
     let hosts = match args.next().as_deref() {
         Some("relay") => return serve(),
+        Some("idle") => {
+            sizes = Some(args.map(|size| size.parse()).collect::<Result<Vec<usize>, _>>()?);
+            0
+        }
         Some(count) => count.parse()?,
         None => 10_000,
     };
     let (mut child, url) = relay()?;
-    let measured = measure(&url, child.id(), hosts);
+    let measured = match sizes {
+        Some(sizes) => memory(&url, child.id(), &sizes),
+        None => measure(&url, child.id(), hosts),
+    };
     child.kill()?;
     child.wait()?;
     measured
@@ -84,7 +94,7 @@ fn measure(url: &RelayUrl, pid: u32, hosts: usize) -> Told<()> {
     println!("a connection: {:.2} ms at the median, {:.2} ms p99", at(&mut took, 0.5), at(&mut took, 0.99));
 
     let (before, worked) = (resident_kib(pid)?, worked_us(pid)?);
-    let mut idle = idle(url, hosts)?;
+    let mut idle = idle(url, 0..hosts)?;
     let after = resident_kib(pid)?;
     let registered = worked_us(pid)?;
     for stream in &mut idle {
@@ -106,6 +116,16 @@ fn measure(url: &RelayUrl, pid: u32, hosts: usize) -> Told<()> {
         each(registered, pinged)
     );
     drop(idle);
+    Ok(())
+}
+
+/// What the relay holds at each number of idle hosts.
+fn memory(url: &RelayUrl, pid: u32, sizes: &[usize]) -> Told<()> {
+    let mut all = Vec::new();
+    for size in sizes {
+        all.extend(idle(url, all.len()..*size)?);
+        println!("{size} {:.2}", resident_kib(pid)? / 1024.0);
+    }
     Ok(())
 }
 
@@ -217,9 +237,9 @@ fn waiting(url: &RelayUrl) -> Told<Receiver<Arrival>> {
 }
 
 /// Registered hosts that do nothing, each with a key of its own: plain sockets, so that the relay is what is measured.
-fn idle(url: &RelayUrl, count: usize) -> Told<Vec<TcpStream>> {
-    let mut all = Vec::with_capacity(count);
-    for n in 0..count {
+fn idle(url: &RelayUrl, numbers: Range<usize>) -> Told<Vec<TcpStream>> {
+    let mut all = Vec::with_capacity(numbers.len());
+    for n in numbers {
         let mut seed = [3; 32];
         seed[..8].copy_from_slice(&(n as u64).to_le_bytes());
         let secret = Secret::new(seed);

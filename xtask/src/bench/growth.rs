@@ -1,14 +1,15 @@
-//! What costs do as things grow: sessions, clients, journals, process trees, sleeping flows. Nothing may grow worse than linearly.
+//! What costs do as things grow: sessions, clients, history, journals, process trees, sleeping flows, hosts on a relay. Nothing may grow
+//! worse than linearly.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use super::ratios::{grow_tree, median_ms};
+use super::ratios::{grow_tree, median_ms, succeeds};
 use crate::soak::{HUMAN, Log, Place, Sdks, http, memory_kib};
 use crate::step::say;
 
@@ -53,8 +54,14 @@ type Measure = fn(&Place, bool) -> Result<Vec<Series>>;
 /// Measures all of them, each in a place of its own.
 pub fn measure(program: &Path, full: bool) -> Result<Vec<Series>> {
     let mut all = vec![];
-    let measures: [(&str, Measure); 5] =
-        [("sessions", sessions), ("clients", clients), ("journal", journal), ("trees", trees), ("flows", flows)];
+    let measures: [(&str, Measure); 6] = [
+        ("sessions", sessions),
+        ("clients", clients),
+        ("history", history),
+        ("journal", journal),
+        ("trees", trees),
+        ("flows", flows),
+    ];
     for (name, measure) in measures {
         say(&format!("growth: {name}"));
         let log = Log::default();
@@ -138,6 +145,79 @@ fn clients(place: &Place, full: bool) -> Result<Vec<Series>> {
     }
     let title = "Output until every client has read it".into();
     Ok(vec![Series { id: "clients", title, of: "clients that follow one session", unit: "ms", each: false, points }])
+}
+
+fn history(place: &Place, full: bool) -> Result<Vec<Series>> {
+    let mut points = vec![];
+    for size in of(full, &[10, 100, 1_000, 10_000], &[10, 100]) {
+        let name = format!("h{size}");
+        let told = format!("told-all-{size}");
+        let command = format!("seq {size}; echo {told}; sleep 100000");
+        succeeds(place.run(HUMAN, &["new", "-d", "-n", &name, "--", "sh", "-c", &command])?)?;
+        let written = ["wait", &name, "--for", &format!("text:{told}"), "--from", "0", "--timeout", "60"];
+        succeeds(place.run(HUMAN, &written)?)?;
+        points.push((size as f64, median_ms(9, || attach(place, &name, &told))?));
+        place.run(HUMAN, &["end", &name, "--grace", "0"])?;
+    }
+    let title = "Attach, until the screen is there".into();
+    Ok(vec![Series { id: "history", title, of: "lines of history", unit: "ms", each: false, points }])
+}
+
+/// Attaches a terminal and leaves it when it shows the text.
+fn attach(place: &Place, name: &str, text: &str) -> Result<()> {
+    let words = place.command(HUMAN, &["attach", name]);
+    let line = std::iter::once(words.get_program())
+        .chain(words.get_args())
+        .map(|word| word.to_str().context("a word"))
+        .collect::<Result<Vec<_>>>()?
+        .join(" ");
+    // `script` gives it a terminal.
+    let mut terminal = place.other(Path::new("script"));
+    let mut child = terminal
+        .args(["-qefc", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot run script(1)")?;
+    let mut out = child.stdout.take().context("piped")?;
+    let (mut seen, mut some) = (vec![], [0; 65536]);
+    let shown = loop {
+        let count = out.read(&mut some)?;
+        seen.extend_from_slice(&some[..count]);
+        let shown = seen.windows(text.len()).any(|window| window == text.as_bytes());
+        if shown || count == 0 {
+            break shown;
+        }
+    };
+    child.kill()?;
+    child.wait()?;
+    ensure!(shown, "{}", String::from_utf8_lossy(&seen));
+    Ok(())
+}
+
+/// Hosts that wait at a relay, by the program that measures relays: `relayed`, an example of the crate `relay`.
+pub fn relay(relayed: &Path, full: bool) -> Result<Series> {
+    say("growth: hosts on a relay");
+    let sizes = of(full, &[100, 1_000, 4_000, 10_000], &[10, 100]);
+    let output = Command::new(relayed)
+        .arg("idle")
+        .args(sizes.iter().map(usize::to_string))
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run {}", relayed.display()))?;
+    ensure!(output.status.success(), "{}: {}", relayed.display(), output.status);
+    let text = String::from_utf8(output.stdout)?;
+    let points = text
+        .lines()
+        .map(|line| {
+            let (size, cost) = line.split_once(' ').with_context(|| format!("not a figure: {line}"))?;
+            Ok((size.parse()?, cost.parse()?))
+        })
+        .collect::<Result<Vec<(f64, f64)>>>()?;
+    ensure!(points.len() == sizes.len(), "{text}");
+    let title = "Memory of the relay".into();
+    Ok(Series { id: "relay", title, of: "idle hosts on it", unit: "MiB", each: false, points })
 }
 
 fn journal(place: &Place, full: bool) -> Result<Vec<Series>> {

@@ -16,7 +16,19 @@ pub struct Row {
     base: String,
     /// Median milliseconds of ours and of the base; nothing where the machine does not offer it.
     times: Option<(f64, Option<f64>)>,
-    why_not: &'static str,
+    why_not: String,
+}
+
+impl Row {
+    /// A figure that has nothing beside it.
+    pub fn alone(what: &str, ours: f64) -> Row {
+        Row { what: what.into(), base: "–".into(), times: Some((ours, None)), why_not: String::new() }
+    }
+
+    /// What this machine does not offer.
+    pub fn not_provided(what: &str, why_not: String) -> Row {
+        Row { what: what.into(), base: "–".into(), times: None, why_not }
+    }
 }
 
 /// Median, in milliseconds, of doing something `count` times, after a few to get warm.
@@ -29,11 +41,15 @@ pub fn median_ms(count: usize, mut act: impl FnMut() -> Result<()>) -> Result<f6
             times.push(began.elapsed().as_secs_f64() * 1e3);
         }
     }
+    median(times)
+}
+
+pub fn median(mut times: Vec<f64>) -> Result<f64> {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().context("nothing was measured")
 }
 
-fn succeeds(ran: crate::soak::Ran) -> Result<()> {
+pub fn succeeds(ran: crate::soak::Ran) -> Result<()> {
     ensure!(ran.status == 0, "{}", ran.err);
     Ok(())
 }
@@ -43,7 +59,12 @@ pub fn measure(place: &Place, full: bool) -> Result<Vec<Row>> {
     let count = if full { 200 } else { 15 };
     let mut rows = vec![];
     let mut row = |what: &str, base: &str, ours: f64, than: f64| {
-        rows.push(Row { what: what.into(), base: base.into(), times: Some((ours, Some(than))), why_not: "" });
+        rows.push(Row {
+            what: what.into(),
+            base: base.into(),
+            times: Some((ours, Some(than))),
+            why_not: String::new(),
+        });
     };
     let bare = median_ms(count, || {
         ensure!(Command::new("bash").args(["-c", "true"]).stdin(Stdio::null()).status()?.success());
@@ -80,6 +101,8 @@ pub fn measure(place: &Place, full: bool) -> Result<Vec<Row>> {
         flow_step(place, if full { 50 } else { 8 })?,
         bare,
     );
+    let (gated, open) = exec_gate(place, if full { 1000 } else { 20 }, count.min(9))?;
+    row("a program started under `new --gate exec`", "the same without a gate", gated, open);
     rows.push(snapshot(place, if full { 500 } else { 40 }, count.min(30))?);
     let mut cuts = vec![];
     median_ms(count, || {
@@ -88,14 +111,8 @@ pub fn measure(place: &Place, full: bool) -> Result<Vec<Row>> {
         cuts.push(answer["cut_us"].as_f64().context("no cut_us")? / 1e3);
         Ok(())
     })?;
-    cuts.sort_by(f64::total_cmp);
-    let cut = cuts.get(cuts.len() / 2).copied().unwrap_or_default();
-    rows.push(Row {
-        what: "a seizure, until no byte of the old holder passes".into(),
-        base: "–".into(),
-        times: Some((cut, None)),
-        why_not: "",
-    });
+    rows.push(Row::alone("a seizure, until no byte of the old holder passes", median(cuts)?));
+    rows.extend(super::portable::measure(place, if full { 15 } else { 2 })?);
     Ok(rows)
 }
 
@@ -108,6 +125,22 @@ fn flow_step(place: &Place, steps: usize) -> Result<f64> {
     succeeds(place.run(HUMAN, &["flow", "start", path(&file)?, "x", "--id", "steps"])?)?;
     succeeds(place.run(HUMAN, &["flow", "watch", "steps"])?)?;
     Ok(began.elapsed().as_secs_f64() * 1e3 / steps as f64)
+}
+
+/// A program's start with and without the exec gate, in turns.
+fn exec_gate(place: &Place, starts: usize, count: usize) -> Result<(f64, f64)> {
+    succeeds(place.run(HUMAN, &["new", "-d", "-n", "gated", "--gate", "exec", "--", "bash", "--norc"])?)?;
+    succeeds(place.run(HUMAN, &["new", "-d", "-n", "open", "--", "bash", "--norc"])?)?;
+    let line = format!("for i in $(seq {starts}); do /bin/true; done");
+    let (mut gated, mut open) = (vec![], vec![]);
+    for _ in 0..count {
+        for (name, times) in [("gated", &mut gated), ("open", &mut open)] {
+            let began = Instant::now();
+            succeeds(place.run(HUMAN, &["run", name, "--", &line])?)?;
+            times.push(began.elapsed().as_secs_f64() * 1e3 / starts as f64);
+        }
+    }
+    Ok((median(gated)?, median(open)?))
 }
 
 /// The graph of a session with many processes, beside lsof over the same ones.
@@ -123,7 +156,7 @@ fn snapshot(place: &Place, processes: usize, count: usize) -> Result<Row> {
     let Some(lsof) =
         on_path("lsof").or_else(|| Some("/usr/bin/lsof".into()).filter(|path: &std::path::PathBuf| path.exists()))
     else {
-        return Ok(Row { what, base, times: Some((ours, None)), why_not: "lsof is not installed" });
+        return Ok(Row { what, base, times: Some((ours, None)), why_not: "lsof is not installed".into() });
     };
     let info: Value = serde_json::from_str(&place.run(HUMAN, &["--json", "info", "tree"])?.out)?;
     let session = std::fs::read_to_string(format!("/proc/{}/stat", info["pid"])).context("the tree's root")?;
@@ -140,7 +173,7 @@ fn snapshot(place: &Place, processes: usize, count: usize) -> Result<Row> {
             .status()?;
         Ok(())
     })?;
-    Ok(Row { what, base, times: Some((ours, Some(theirs))), why_not: "" })
+    Ok(Row { what, base, times: Some((ours, Some(theirs))), why_not: String::new() })
 }
 
 /// A session with so many processes; waits until they are there.
@@ -170,11 +203,11 @@ pub fn markdown(rows: &[Row]) -> String {
 
 #[test]
 fn a_row_without_a_base_says_why() {
-    let row = |times, why_not| Row { what: "w".into(), base: "b".into(), times, why_not };
+    let row = |times, why_not: &str| Row { what: "w".into(), base: "b".into(), times, why_not: why_not.into() };
     let table = markdown(&[
         row(Some((3.0, Some(2.0))), ""),
         row(Some((3.0, None)), "lsof is not installed"),
-        row(None, "no relay"),
+        Row::not_provided("w", "no relay".into()),
     ]);
     assert!(
         table.contains("| 1.50× |") && table.contains("lsof is not installed") && table.contains("no relay"),

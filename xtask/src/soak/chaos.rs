@@ -1,4 +1,5 @@
-//! What befalls a soak: the host is killed, the relay too, keepers stand still, sessions are frozen, the disk is full for a while.
+//! What befalls a soak: the host is killed, the relay too, keepers stand still, sessions are frozen, the disk is full for a while,
+//! the clock jumps.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -42,7 +43,7 @@ pub fn rage(plan: &Plan, place: &Place, log: &Log, began: Instant) {
     let mut dice = Dice::new(plan.seed);
     let every = |factor: f64| Due::every(plan.kill_every.mul_f64(factor), began);
     let (mut host, mut relay, mut disk) = (every(1.0), every(1.3), every(1.7));
-    let (mut keeper, mut freeze, mut journals) = (every(0.15), every(0.4), every(0.7));
+    let (mut keeper, mut freeze, mut journals, mut clock) = (every(0.15), every(0.4), every(0.7), every(0.9));
     let mut progress = Due::every(PROGRESS_EVERY, began);
     let mut slowest = Duration::ZERO;
     while began.elapsed() < plan.length {
@@ -72,6 +73,9 @@ pub fn rage(plan: &Plan, place: &Place, log: &Log, began: Instant) {
         if disk.is_now() && place.disk_mib.is_some() {
             fill_disk(place, log);
         }
+        if clock.is_now() {
+            jump(place, log, &mut dice);
+        }
         if journals.is_now() {
             checks::some_journals(place, log, &mut dice);
             checks::sessions_live(place, log);
@@ -81,6 +85,16 @@ pub fn rage(plan: &Plan, place: &Place, log: &Log, began: Instant) {
         }
     }
     log.note(format!("slowest answer of a new host after a kill: {:.2} s", slowest.as_secs_f64()));
+}
+
+/// Sets the clock on or back, by up to an hour.
+fn jump(place: &Place, log: &Log, dice: &mut Dice) {
+    let seconds = dice.below(7200) as i64 - 3600;
+    match place.set_clock(seconds) {
+        Ok(true) => log.count("jumps of the clock"),
+        Ok(false) => {}
+        Err(error) => log.violation(format!("the clock cannot be set: {error:#}")),
+    }
 }
 
 fn freeze_and_thaw(place: &Place, log: &Log, name: &str) {

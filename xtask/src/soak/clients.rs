@@ -93,7 +93,11 @@ pub struct Mcp {
 
 impl Mcp {
     pub fn open(place: &Place, actor: &str) -> Result<Mcp> {
-        let mut mcp = Mcp { speaker: Speaker::start(place.command(actor, &["mcp"]))?, id: 0 };
+        let server = place.command(actor, &["mcp"]);
+        // Whatever starts a server of tools is an agent's program, and so is all that it starts. We are to be taken for a human's.
+        let mut agent = place.other(Path::new("sh"));
+        agent.args(["-c", "\"$@\"; exit $?", "agent"]).arg(server.get_program()).args(server.get_args());
+        let mut mcp = Mcp { speaker: Speaker::start(agent)?, id: 0 };
         let client = json!({ "name": "soak", "version": "1" });
         mcp.ask("initialize", &json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client }))?;
         mcp.speaker.tell(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;

@@ -102,6 +102,9 @@ impl Ran {
     }
 }
 
+/// Debian's; for programs with threads.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+
 /// The place.
 #[derive(Debug)]
 pub struct Place {
@@ -109,6 +112,8 @@ pub struct Place {
     program: PathBuf,
     /// Whether the home is on a disk of its own, and of what size.
     pub disk_mib: Option<usize>,
+    /// What says how far the place's clock is off.
+    clock: Option<PathBuf>,
     pub address: String,
     pub token: String,
     pub sessions: Vec<Session>,
@@ -132,6 +137,7 @@ impl Place {
             dir,
             program: program.to_owned(),
             disk_mib: None,
+            clock: None,
             address: String::new(),
             token: String::new(),
             sessions: vec![],
@@ -149,8 +155,9 @@ impl Place {
     }
 
     fn furnish(&mut self, plan: &Plan, log: &Log) -> Result<()> {
-        if plan.small_disk {
+        if plan.chaos {
             self.small_disk(plan, log);
+            self.own_clock(log)?;
         }
         // Only a process at a terminal makes a human.
         let make = format!("'{}' actor new {HUMAN}", self.program.display());
@@ -191,7 +198,26 @@ impl Place {
             }
             Err(error) => log.note(format!("a full disk: not provided (mount: {error})")),
         }
-        log.note("clock jumps: not provided (they would be the whole machine's)".into());
+    }
+
+    /// A clock that can be set without setting the machine's: a library between all programs of the place and the kernel.
+    fn own_clock(&mut self, log: &Log) -> Result<()> {
+        if Path::new(FAKETIME).is_file() {
+            self.clock = Some(self.dir.join("clock"));
+            self.set_clock(0)?;
+        } else {
+            log.note("clock jumps: not provided (no faketime)".into());
+        }
+        Ok(())
+    }
+
+    /// Sets the clock by so many seconds before or behind the machine's; false where the place has none of its own.
+    pub fn set_clock(&self, seconds: i64) -> Result<bool> {
+        let Some(clock) = &self.clock else { return Ok(false) };
+        let next = clock.with_extension("next");
+        fs::write(&next, format!("{seconds:+}\n"))?;
+        fs::rename(next, clock)?;
+        Ok(true)
     }
 
     fn start_session(&mut self, name: &str, kind: Kind) -> Result<()> {
@@ -225,6 +251,19 @@ impl Place {
 
     fn settle<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("HOLDFAST_TEST_TOP", std::process::id().to_string());
+        if let Some(clock) = &self.clock {
+            // The file is looked at again each second; intervals and the times of files stay the kernel's.
+            command
+                .env("LD_PRELOAD", FAKETIME)
+                .env("FAKETIME_TIMESTAMP_FILE", clock)
+                .env("FAKETIME_CACHE_DURATION", "1");
+            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("NO_FAKE_STAT", "1");
+        }
+        // Where `cargo xtask test` fetched CRIU to: beside the directory of the program's profile.
+        let criu = self.program.ancestors().nth(2).map(|target| target.join("criu/criu"));
+        if let Some(criu) = criu.filter(|criu| criu.is_file() && std::env::var_os("HOLDFAST_CRIU").is_none()) {
+            command.env("HOLDFAST_CRIU", criu);
+        }
         command.env("HOLDFAST_HOME", self.home()).env("HOME", self.work()).env("SHELL", "/bin/bash");
         command.env("TERM", "xterm-256color").env_remove("HOLDFAST_ACTOR").current_dir(self.work())
     }

@@ -110,7 +110,8 @@ pub(crate) fn dump(
     for mount in mounts {
         command.args(["--external", &format!("mnt[{mount}]:m{mount}")]);
     }
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    // What it says before it has opened its log, which empties it, is why it did not start.
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?).spawn()?;
     if until(&mut child, DUMP_MAX)? { Ok(()) } else { Err(io::Error::other(errors_in(&log))) }
 }
 

@@ -7,13 +7,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Stdio};
 
 /// A running relay.
-struct Relay {
+pub struct Relay {
     child: Child,
-    url: String,
+    /// Its address.
+    pub url: String,
 }
 
 impl Relay {
-    fn start(place: &Place) -> Result<Relay, Stop> {
+    /// Starts one.
+    pub fn start(place: &Place) -> Result<Relay, Stop> {
         let mut child = place
             .command(&["relay", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
@@ -84,7 +86,7 @@ pub fn distance(t: &mut Trial) -> Result<(), Stop> {
 }
 
 /// Accepts an invite, whose link no other program sees; whether that went well, and what was said.
-fn accept(here: &Place, link: &str) -> Result<(bool, String), Stop> {
+pub fn accept(here: &Place, link: &str) -> Result<(bool, String), Stop> {
     let fail = |error: std::io::Error| broken("holdfast accept", error);
     let mut child = here
         .command(&["accept", "-"])

@@ -3,6 +3,7 @@
 mod acceptance;
 mod claim;
 mod distance;
+mod migration;
 mod modes;
 mod reaping;
 mod steering;
@@ -52,6 +53,11 @@ pub const ALL: &[Experiment] = &[
         id: "host-death",
         claim: "What a machine's death ends is reported as lost, and recovered under the same identity, behind a higher fence",
         run: modes::host_death,
+    },
+    Experiment {
+        id: "migration",
+        claim: "A live session goes to another machine with its memory, and has no second life where it was",
+        run: migration::migration,
     },
     Experiment {
         id: "outside-connection",

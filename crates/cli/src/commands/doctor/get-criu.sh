@@ -39,8 +39,9 @@ done
 rm -rf "$made/apt" "$made/debs"
 loader=$(cd "$made" && ls root/usr/lib64/ld-linux-*.so.* root/usr/lib/ld-linux-*.so.* 2>/dev/null | head -n 1)
 libraries=$(cd "$made" && ls -d root/usr/lib/*-linux-gnu | head -n 1)
-printf '#!/bin/sh\nexec "%s/%s" --library-path "%s/%s" "%s/root/usr/sbin/criu" "$@"\n' \
-    "$prefix" "$loader" "$prefix" "$libraries" "$prefix" >"$made/criu"
+# Relative to itself, so that the directory can be moved.
+printf '#!/bin/sh\nd=$(dirname "$0")\nexec "$d/%s" --library-path "$d/%s" "$d/root/usr/sbin/criu" "$@"\n' \
+    "$loader" "$libraries" >"$made/criu"
 chmod 0755 "$made/criu"
 rm -rf "$prefix.old"
 if [ -e "$prefix" ]; then mv "$prefix" "$prefix.old"; fi
