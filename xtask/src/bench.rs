@@ -87,8 +87,11 @@ struct Bench<'a> {
     full: bool,
 }
 
+/// Measures a part and adds it to the page.
+type Measure = fn(&mut page::Page, &Bench) -> Result<()>;
+
 /// The parts, as `--without` names them.
-const MEASURES: &[(&str, fn(&mut page::Page, &Bench) -> Result<()>)] = &[
+const MEASURES: &[(&str, Measure)] = &[
     ("neighbours", |page, bench| {
         let size = if bench.full { "--full" } else { "--quick" };
         page.add("Beside other keepers", &neighbours(bench.root, bench.program, &[size.to_owned()])?);

@@ -6,13 +6,16 @@
 //!
 //! An experiment holds, is broken, or is not provided on this machine, with the reason. Nothing is skipped in silence.
 
+mod browser;
 mod experiments;
 mod job;
 mod mcp;
 mod place;
 mod report;
 mod rivals;
+mod sdk;
 mod socket;
+mod ssh;
 mod terminal;
 mod trial;
 mod web;

@@ -3,6 +3,7 @@
 use crate::terminal::Terminal;
 use crate::trial::{Stop, broken, wait};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
@@ -100,6 +101,16 @@ impl Place {
         Ok(place)
     }
 
+    /// The program under test.
+    pub fn program(&self) -> &Path {
+        &self.program.path
+    }
+
+    /// Where the program keeps its state.
+    pub fn home(&self) -> PathBuf {
+        self.dir.join("home")
+    }
+
     /// A path in the home's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
@@ -108,19 +119,29 @@ impl Place {
     /// The program in this home, as the human.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.program.command(args);
-        command.env("HOLDFAST_HOME", self.dir.join("home")).env("HOLDFAST_ACTOR", HUMAN).env("SHELL", "/bin/bash");
-        command.current_dir(&self.dir);
+        self.settle(&mut command).env("HOLDFAST_ACTOR", HUMAN).current_dir(&self.dir);
         command
+    }
+
+    /// Has a command find this home, and the program where it needs it.
+    pub fn settle<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("HOLDFAST_HOME", self.home()).env("HOLDFAST_BIN", &self.program.path).env("SHELL", "/bin/bash")
     }
 
     /// Runs the program.
     pub fn run(&self, args: &[&str]) -> Result<Ran, Stop> {
-        finish(&mut self.command(args), args)
+        self.run_with(args, &[])
+    }
+
+    /// Runs the program with more in its environment.
+    pub fn run_with(&self, args: &[&str], variables: &[(&str, &OsStr)]) -> Result<Ran, Stop> {
+        let mut command = self.command(args);
+        finish(command.envs(variables.iter().copied()), &shown(args))
     }
 
     /// Runs the program as another actor.
     pub fn run_as(&self, actor: &str, args: &[&str]) -> Result<Ran, Stop> {
-        finish(self.command(args).env("HOLDFAST_ACTOR", actor), args)
+        self.run_with(args, &[("HOLDFAST_ACTOR", OsStr::new(actor))])
     }
 
     /// Runs the program, which must succeed.
@@ -173,30 +194,30 @@ impl Drop for Place {
     }
 }
 
+fn shown(args: &[&str]) -> String {
+    format!("holdfast {}", args.join(" "))
+}
+
 fn succeeded(args: &[&str], ran: Ran) -> Result<String, Stop> {
     match ran.status {
         0 => Ok(ran.out),
-        status => Err(Stop::Broken(format!("`holdfast {}` exited with {status}: {}", args.join(" "), ran.err.trim()))),
+        status => Err(Stop::Broken(format!("`{}` exited with {status}: {}", shown(args), ran.err.trim()))),
     }
 }
 
 /// Runs a command to its end; one that hangs is killed.
-fn finish(command: &mut Command, args: &[&str]) -> Result<Ran, Stop> {
-    let what = args.join(" ");
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| broken(&format!("holdfast {what}"), error))?;
+pub fn finish(command: &mut Command, what: &str) -> Result<Ran, Stop> {
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| broken(what, error))?;
     let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
     let deadline = Instant::now() + COMMAND_TIME;
     let status = loop {
-        match child.try_wait().map_err(|error| broken(&what, error))? {
+        match child.try_wait().map_err(|error| broken(what, error))? {
             Some(status) => break status,
             None if Instant::now() >= deadline => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Stop::Broken(format!("`holdfast {what}` did not end within {} s", COMMAND_TIME.as_secs())));
+                return Err(Stop::Broken(format!("`{what}` did not end within {} s", COMMAND_TIME.as_secs())));
             }
             None => std::thread::sleep(Duration::from_millis(2)),
         }

@@ -70,6 +70,11 @@ impl<'a> Trial<'a> {
         self.steps.push(Step { at_ms: millis(self.began.elapsed()), saw: what.into() });
     }
 
+    /// Notes a part that this machine does not provide, and why.
+    pub fn lacks(&mut self, what: &str, why: impl std::fmt::Display) {
+        self.saw(format!("not provided: {what} ({why})"));
+    }
+
     /// Notes a figure.
     pub fn figure(&mut self, name: &str, value: impl std::fmt::Display) {
         self.figures.push((name.into(), value.to_string()));

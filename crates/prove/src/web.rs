@@ -56,6 +56,11 @@ impl Web {
         }
     }
 
+    /// The address of the page with a session, for a browser that has nothing of it yet.
+    pub fn page(&self, token: &str, session: &str) -> String {
+        format!("http://{}/#token={token}&session={session}", self.address)
+    }
+
     /// Connects as a page does.
     pub fn socket(&self, token: &str) -> Result<Page, Stop> {
         let fail = |error: String| broken("the WebSocket", error);

@@ -19,9 +19,9 @@ fn everything_that_is_provided_holds_and_what_is_not_says_why() {
             .map(|finding| finding["id"].as_str().unwrap())
             .collect()
     };
-    // Forks need root and CRIU, which `cargo xtask test` fetches.
+    // Forks and moves need root and CRIU, which `cargo xtask test` fetches.
     let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
-    let not_provided: &[&str] = if is_root { &[] } else { &["fork"] };
+    let not_provided: &[&str] = if is_root { &[] } else { &["migration", "fork"] };
     assert_eq!(of("not_provided"), not_provided, "{report:#}");
     assert_eq!(of("held").len(), findings.len() - not_provided.len());
     // An experiment that saw nothing has shown nothing.

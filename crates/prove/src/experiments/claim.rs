@@ -1,11 +1,10 @@
-//! The falsifiable claim: ownerless, open to any client, outliving its creator.
+//! The falsifiable claim: ownerless, outliving its creator. That it is open to any client is in `kinds`.
 
 use crate::job::Job;
 use crate::mcp::Agent;
 use crate::place::{HUMAN, Place};
 use crate::terminal::Terminal;
-use crate::trial::{Stop, Trial, wait};
-use crate::web::Web;
+use crate::trial::{Stop, Trial};
 use serde_json::json;
 
 /// Starts the job as a session of its own, by an actor.
@@ -52,43 +51,6 @@ pub fn ownerless(t: &mut Trial) -> Result<(), Stop> {
     job.undisturbed(&identity)?;
     place.ok(&["end", "orphan", "--grace", "1"])?;
     t.saw("a human with the right ended it");
-    Ok(())
-}
-
-/// Clients of every kind see the same bytes at the same offsets.
-pub fn any_client(t: &mut Trial) -> Result<(), Stop> {
-    let place = t.place()?;
-    place.ok(&["new", "-d", "shared", "--", "cat"])?;
-    let web = Web::open(&place)?;
-    let token = Web::token(&place, "agent:sdk", "observe")?;
-
-    let terminal = Terminal::start(&mut place.command(&["attach", "shared", "-r"]))?;
-    let mut page = web.socket(&token)?;
-    page.ask("session.attach", &json!({ "session": "shared", "size": "80x24" }), &[])?;
-    let mut agent = Agent::start(&place, "agent:ai")?;
-    wait("the terminal is attached", || {
-        place
-            .json(&["info", "shared"])
-            .is_ok_and(|info| info["clients"].as_array().is_some_and(|clients| clients.len() >= 2))
-    })?;
-    let head = place.json(&["info", "shared"])?["head"].as_u64().unwrap_or_default();
-    place.ok(&["send", "shared", "--enter", "seen by everybody"])?;
-
-    terminal.until_shown("seen by everybody")?;
-    t.saw("a terminal shows it");
-    let mut expected = String::new();
-    wait("the output has the line and its echo", || {
-        expected = place.ok(&["logs", "shared", "--from", &head.to_string()]).unwrap_or_default();
-        expected.matches("seen by everybody").count() == 2
-    })?;
-    t.saw("the command line reads it by offset");
-    let (_, _, text) = web.output(&token, "shared", head)?;
-    t.check("HTTP gives the same bytes", text == expected, &text)?;
-    let (_, bytes) = page.ask("session.read", &json!({ "session": "shared", "from": head, "wait_ms": 5000 }), &[])?;
-    t.check("a WebSocket gives the same bytes", bytes == expected.as_bytes(), String::from_utf8_lossy(&bytes))?;
-    let seen = agent.ok("read_output", &json!({ "session": "shared", "from": head }))?;
-    t.check("MCP shows it", seen.to_string().contains("seen by everybody"), &seen)?;
-    t.figure("kinds of client at once", 5);
     Ok(())
 }
 

@@ -9,13 +9,11 @@ use std::process::{Child, Stdio};
 /// A running relay.
 pub struct Relay {
     child: Child,
-    /// Its address.
-    pub url: String,
+    url: String,
 }
 
 impl Relay {
-    /// Starts one.
-    pub fn start(place: &Place) -> Result<Relay, Stop> {
+    fn start(place: &Place) -> Result<Relay, Stop> {
         let mut child = place
             .command(&["relay", "--listen", "127.0.0.1:0"])
             .stdout(Stdio::piped())
@@ -42,6 +40,19 @@ impl Drop for Relay {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Joins two homes by a relay; the relay, and what the near one calls the far one.
+pub fn join(here: &Place, there: &Place) -> Result<(Relay, String), Stop> {
+    let relay = Relay::start(there)?;
+    there.ok(&["relay", "add", &relay.url])?;
+    let invite = there.json(&["invite", "--host-wide"])?;
+    let (accepted, said) = accept(here, invite["link"].as_str().unwrap_or_default())?;
+    if !accepted {
+        return Err(broken("holdfast accept", said.trim()));
+    }
+    let hosts = here.json(&["hosts", "ls"])?;
+    Ok((relay, hosts[0]["name"].as_str().unwrap_or_default().to_owned()))
 }
 
 /// Reaches a session through a relay, acts there, and is revoked.
@@ -86,7 +97,7 @@ pub fn distance(t: &mut Trial) -> Result<(), Stop> {
 }
 
 /// Accepts an invite, whose link no other program sees; whether that went well, and what was said.
-pub fn accept(here: &Place, link: &str) -> Result<(bool, String), Stop> {
+fn accept(here: &Place, link: &str) -> Result<(bool, String), Stop> {
     let fail = |error: std::io::Error| broken("holdfast accept", error);
     let mut child = here
         .command(&["accept", "-"])

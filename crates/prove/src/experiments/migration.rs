@@ -1,6 +1,6 @@
 //! A live session goes to another machine: a second home in the place of that machine, joined by a relay.
 
-use super::distance::{Relay, accept};
+use super::distance::join;
 use super::modes::at_prompt;
 use crate::trial::{Stop, Trial, wait};
 
@@ -14,13 +14,8 @@ pub fn migration(t: &mut Trial) -> Result<(), Stop> {
     if started.status != 0 {
         return Err(Stop::NotProvided(format!("moves need root and CRIU here: {}", started.err.trim())));
     }
-    let relay = Relay::start(&there)?;
-    there.ok(&["relay", "add", &relay.url])?;
-    let invite = there.json(&["invite", "--host-wide"])?;
-    let accepted = accept(&here, invite["link"].as_str().unwrap_or_default())?;
-    t.check("two machines know each other through a relay", accepted.0, &accepted.1)?;
-    let hosts = here.json(&["hosts", "ls"])?;
-    let host = hosts[0]["name"].as_str().unwrap_or_default().to_owned();
+    let (_relay, host) = join(&here, &there)?;
+    t.saw("two machines know each other through a relay");
 
     at_prompt(&here, "work")?;
     here.ok(&["run", "work", "--", "V=forty-two"])?;

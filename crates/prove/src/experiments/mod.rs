@@ -3,6 +3,7 @@
 mod acceptance;
 mod claim;
 mod distance;
+mod kinds;
 mod migration;
 mod modes;
 mod reaping;
@@ -31,7 +32,7 @@ pub const ALL: &[Experiment] = &[
     Experiment {
         id: "any-client",
         claim: "Different kinds of client share one live execution",
-        run: claim::any_client,
+        run: kinds::any_client,
     },
     Experiment {
         id: "authority",
