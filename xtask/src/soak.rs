@@ -21,7 +21,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, must, target};
-use crate::test::programs;
 pub use clients::{Mcp, Sdks, http};
 pub use log::Log;
 pub use place::{HUMAN, Place, Ran, memory_kib, signal};
@@ -50,8 +49,6 @@ pub fn in_ci(root: &Path) -> Result<ExitCode> {
 /// Soaks.
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let plan = plan(args)?;
-    // Without it the clock does not jump, and the summary says so.
-    let _ = programs(root, &[("faketime", "faketime")]);
     let program = match &plan.program {
         Some(program) => std::path::absolute(program)?,
         None => {

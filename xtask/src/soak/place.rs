@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -102,9 +103,6 @@ impl Ran {
     }
 }
 
-/// Debian's; for programs with threads.
-const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
-
 /// The place.
 #[derive(Debug)]
 pub struct Place {
@@ -202,11 +200,21 @@ impl Place {
 
     /// A clock that can be set without setting the machine's: a library between all programs of the place and the kernel.
     fn own_clock(&mut self, log: &Log) -> Result<()> {
-        if Path::new(FAKETIME).is_file() {
-            self.clock = Some(self.dir.join("clock"));
-            self.set_clock(0)?;
-        } else {
-            log.note("clock jumps: not provided (no faketime)".into());
+        let source = self.dir.join("clock.c");
+        fs::write(&source, include_str!("clock.c"))?;
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-O1", "-o"]).arg(self.dir.join("clock.so")).arg(&source);
+        match compile.output() {
+            Ok(output) if output.status.success() => {
+                let path = self.dir.join("clock");
+                fs::write(&path, 0_i64.to_ne_bytes())?;
+                self.clock = Some(path);
+            }
+            Ok(output) => log.note(format!(
+                "clock jumps: not provided ({})",
+                String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default()
+            )),
+            Err(error) => log.note(format!("clock jumps: not provided (cc: {error})")),
         }
         Ok(())
     }
@@ -214,9 +222,8 @@ impl Place {
     /// Sets the clock by so many seconds before or behind the machine's; false where the place has none of its own.
     pub fn set_clock(&self, seconds: i64) -> Result<bool> {
         let Some(clock) = &self.clock else { return Ok(false) };
-        let next = clock.with_extension("next");
-        fs::write(&next, format!("{seconds:+}\n"))?;
-        fs::rename(next, clock)?;
+        // In place: programs have it mapped.
+        fs::OpenOptions::new().write(true).open(clock)?.write_all(&seconds.to_ne_bytes())?;
         Ok(true)
     }
 
@@ -224,10 +231,6 @@ impl Place {
         let work = self.work();
         let mut words =
             vec!["new", "-d", "-n", name, "--cwd", work.to_str().context("a path")?, "--size", "80x24", "--"];
-        if self.clock.is_some() && kind == Kind::CountsInPython {
-            // It sleeps until a moment, which the library between it and the kernel does not understand.
-            words.extend(["env", "-u", "LD_PRELOAD"]);
-        }
         words.extend(kind.command());
         self.ok("agent:crew", &words)?;
         let info: Value = serde_json::from_str(&self.ok("agent:crew", &["--json", "info", name])?)?;
@@ -256,12 +259,7 @@ impl Place {
     fn settle<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("HOLDFAST_TEST_TOP", std::process::id().to_string());
         if let Some(clock) = &self.clock {
-            // The file is looked at again each second; intervals and the times of files stay the kernel's.
-            command
-                .env("LD_PRELOAD", FAKETIME)
-                .env("FAKETIME_TIMESTAMP_FILE", clock)
-                .env("FAKETIME_CACHE_DURATION", "1");
-            command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1").env("NO_FAKE_STAT", "1");
+            command.env("LD_PRELOAD", self.dir.join("clock.so")).env("SOAK_CLOCK", clock);
         }
         // Where `cargo xtask test` fetched CRIU to: beside the directory of the program's profile.
         let criu = self.program.ancestors().nth(2).map(|target| target.join("criu/criu"));
