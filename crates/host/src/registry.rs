@@ -79,7 +79,7 @@ impl Registry {
                 actors: RefCell::new(Actors::load(home)),
                 metrics: Arc::new(Metrics::new()),
                 own: Arc::default(),
-                proofs: Rc::new(RefCell::new(Proofs::new(crate::now_ms()))),
+                proofs: Rc::new(RefCell::new(Proofs::new(crate::now()))),
                 syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
                 looks: Rc::new(Semaphore::new(1)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),

@@ -297,7 +297,7 @@ impl Session {
         if let Some(proof) = proof {
             holdfast_authority::proof::verify_act(by.actor.id, self.id, ask, proof)
                 .map_err(|error| Fault::new(Code::BadProof, format!("{}: {error}", ask.word())))?;
-            let taken = self.proofs.borrow_mut().take(proof.nonce, crate::now_ms());
+            let taken = self.proofs.borrow_mut().take(proof.nonce, crate::now());
             taken.map_err(|stale| Fault::new(Code::BadProof, format!("{}: {stale}", ask.word())))?;
         }
         Ok(())
