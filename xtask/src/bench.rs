@@ -150,6 +150,7 @@ fn example(root: &Path, name: &str) -> Result<PathBuf> {
 
 /// How soon the page shows a session, in a real browser.
 fn painted(root: &Path, program: &Path) -> Result<String> {
+    crate::web::ready(root)?;
     let mut test = step::program("npm", &root.join("web"));
     test.args(["test", "--silent", "--", "tests/looks.test.ts", "--testNamePattern", PAINT]);
     let text = told(test.env("HOLDFAST_BIN", program).env("HOLDFAST_WEB", "host"))?;

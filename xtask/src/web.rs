@@ -24,13 +24,18 @@ const PROGRAMS: &[(&str, &str)] = &[
 
 /// Tests the page inside this program, which was built after it.
 pub fn test(root: &Path, holdfast: &Path) -> Result<()> {
-    programs(root, PROGRAMS)?;
-    // The tests compare what the program serves with what the sources make today; and what is committed must be that.
-    check(root)?;
+    ready(root)?;
+    // What is committed must be what the sources make today.
     run(root, &["pack", "--", "--check"])?;
     let dir = root.join(DIR);
     let mut tests = program("npm", &dir);
     must(tests.args(["test", "--silent"]).env("HOLDFAST_BIN", holdfast).env("HOLDFAST_WEB", "host"))
+}
+
+/// Installs what its tests need, and builds the page they compare with what the program serves.
+pub fn ready(root: &Path) -> Result<()> {
+    programs(root, PROGRAMS)?;
+    check(root)
 }
 
 /// `cargo xtask web-build`: builds the page, packs it into `web/dist`, and stamps it with its sources.

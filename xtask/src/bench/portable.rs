@@ -1,9 +1,9 @@
 //! What it takes to keep a copy of a live tree, and to bring it back.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::ratios::{Row, median_ms, succeeds};
+use super::ratios::{Row, succeeds};
 use crate::soak::{HUMAN, Place};
 
 /// A shell with a Python prompt in it.
@@ -20,14 +20,21 @@ pub fn measure(place: &Place, count: usize) -> Result<Vec<Row>> {
     }
     succeeds(place.run(HUMAN, &["send", NAME, "--enter", "exec 3</dev/null; python3 -q"])?)?;
     succeeds(place.run(HUMAN, &["wait", NAME, "--for", "text:>>>", "--from", "0", "--timeout", "30"])?)?;
-    let kept = median_ms(count, || succeeds(place.run(HUMAN, &["checkpoint", NAME, "--keep-running"])?))?;
-    rows.push(Row::alone(what, kept));
+    let mut kept = vec![];
+    for _ in 0..count {
+        let began = std::time::Instant::now();
+        let made = place.run(HUMAN, &["--json", "checkpoint", NAME, "--keep-running"])?;
+        kept.push(began.elapsed().as_secs_f64() * 1e3);
+        remove(place, &made)?;
+    }
+    rows.push(Row::alone(what, super::ratios::median(kept)?));
     let mut back = vec![];
     for _ in 0..count {
-        succeeds(place.run(HUMAN, &["checkpoint", NAME])?)?;
+        let made = place.run(HUMAN, &["--json", "checkpoint", NAME])?;
         let began = std::time::Instant::now();
         succeeds(place.run(HUMAN, &["restore", NAME])?)?;
         back.push(began.elapsed().as_secs_f64() * 1e3);
+        remove(place, &made)?;
     }
     rows.push(Row::alone("its restore", super::ratios::median(back)?));
     let mut forks = vec![];
@@ -42,6 +49,14 @@ pub fn measure(place: &Place, count: usize) -> Result<Vec<Row>> {
     rows.push(Row::alone("a fork of it in two", super::ratios::median(forks)?));
     succeeds(place.run(HUMAN, &["end", NAME, "--grace", "0"])?)?;
     Ok(rows)
+}
+
+/// Removes the checkpoint that a command made: a session keeps only a few.
+fn remove(place: &Place, made: &crate::soak::Ran) -> Result<()> {
+    ensure!(made.status == 0, "{}", made.err);
+    let made: Value = serde_json::from_str(&made.out)?;
+    let id = made["id"].as_str().context("a checkpoint has no id")?;
+    succeeds(place.run(HUMAN, &["checkpoints", "rm", id])?)
 }
 
 /// A new life for a session whose keeper was killed.
