@@ -153,7 +153,7 @@ fn painted(root: &Path, program: &Path) -> Result<String> {
     crate::web::ready(root)?;
     let mut test = step::program("npm", &root.join("web"));
     test.args(["test", "--silent", "--", "tests/looks.test.ts", "--testNamePattern", PAINT]);
-    let text = told(test.env("HOLDFAST_BIN", program).env("HOLDFAST_WEB", "host"))?;
+    let text = told(test.env("HOLDFAST_BIN", program).env("HOLDFAST_WEB", "host").env("NO_COLOR", "1"))?;
     let lines: Vec<_> = text.lines().filter(|line| line.trim_end().ends_with(" ms")).map(str::trim).collect();
     if lines.len() < 2 {
         bail!("the page's test says no times: {text}");

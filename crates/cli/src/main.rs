@@ -33,8 +33,8 @@ mod when;
 mod who;
 
 use args::Args;
-use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
 use failure::{Failure, STATUS_USAGE};
 
 fn main() {
@@ -47,13 +47,22 @@ fn run() -> u8 {
     if let Some(result) = commands::run_unlisted(&words) {
         return result.unwrap_or_else(|failure| failure.report(false));
     }
-    match help::command().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches)) {
+    // The list of commands by groups is made for those who read it.
+    let parsed = parse(Args::command()).or_else(|error| match error.kind() {
+        ErrorKind::DisplayVersion => Err(error),
+        _ => parse(help::command()),
+    });
+    match parsed {
         Ok(args) => {
             let json = args.json;
             commands::run(args).unwrap_or_else(|failure| failure.report(json))
         }
         Err(error) => usage(&error),
     }
+}
+
+fn parse(command: clap::Command) -> Result<Args, clap::Error> {
+    command.try_get_matches().and_then(|matches| Args::from_arg_matches(&matches))
 }
 
 /// Help and versions are answers; everything else the parser says is a usage error, reported like all our errors.

@@ -290,7 +290,9 @@ mod tests {
             }
         };
         let mut tried = 0;
-        for command in Args::command().get_subcommands() {
+        let mut all = Args::command();
+        all.build();
+        for command in all.get_subcommands() {
             let positional = command.get_positionals().any(|arg| arg.get_id() == "session");
             if !positional {
                 continue;
