@@ -413,6 +413,68 @@ fn a_host_that_is_killed_at_any_step_of_a_checkpoint_leaves_a_session_that_goes_
 }
 
 #[test]
+fn what_is_stopped_for_good_does_nothing_more_when_its_terminal_goes() {
+    let Some(home) = home() else { return };
+    // A terminal that hangs up tells its session's leader, and wakes it.
+    let leader = r#"$SIG{HUP} = sub { open my $to, ">>", "hung-up"; print $to "once more\n" }; print "ready\n"; sleep 1 while 1"#;
+    for name in ["one", "two", "three"] {
+        start(&home, name, &["perl", "-e", &format!("$|=1; {leader}")]);
+        home.until_screen_shows(name, "ready");
+        home.ok(&["checkpoint", name]);
+        assert_eq!(life(&home, name), "lost");
+        assert!(!home.join("hung-up").exists(), "{name} acted once more behind its image");
+        home.ok(&["restore", name]);
+        assert!(!home.join("hung-up").exists());
+        home.ok(&["end", name, "--grace", "0"]);
+        std::fs::remove_file(home.join("hung-up")).unwrap_or_default();
+    }
+}
+
+#[test]
+fn a_host_that_is_killed_while_it_ends_what_it_has_the_image_of_leaves_the_next_one_to_finish() {
+    let Some(home) = home() else { return };
+    start(&home, "counter", &["sh", "-c", COUNTS]);
+    counts_on(&home, 1);
+    killed_at(&home, "portable.killed", &["checkpoint", "counter"]);
+    let stood = count(&home);
+    until("it is stopped", || (life(&home, "counter") == "lost").then_some(()));
+    home.ok(&["restore", "counter"]);
+    counts_on(&home, stood);
+    assert_eq!(inits(&home, "counter"), 1);
+    home.ok(&["end", "counter", "--grace", "0"]);
+}
+
+#[test]
+fn the_next_host_lets_nothing_go_on_that_its_last_host_had_stand_still_before_it_knows_why() {
+    let Some(home) = home() else { return };
+    start(&home, "counter", &["sh", "-c", COUNTS]);
+    counts_on(&home, 1);
+    let (host, named) = (home.host_pid(), home.pause("checkpoint.named"));
+    let mut asked = home.command(&["checkpoint", "counter"]);
+    let mut asked = asked.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let reached = named.reached();
+    let mends = home.pause("checkpoint.mends");
+    kill(host);
+    drop((reached, named));
+    home.ok(&["ls"]);
+    let reached = mends.reached();
+    let command = home.number("counter", "pid");
+    let state = || std::fs::read_to_string(format!("/proc/{command}/stat")).unwrap();
+    for _ in 0..10 {
+        // The host does other things meanwhile.
+        home.ok(&["info", "counter"]);
+        assert!(state().contains(") T "), "{}", state());
+    }
+    let stood = count(&home);
+    drop((reached, mends));
+    asked.wait().unwrap();
+    if life(&home, "counter") == "running" {
+        counts_on(&home, stood);
+    }
+    home.ok(&["end", "counter", "--grace", "0"]);
+}
+
+#[test]
 fn a_host_that_is_killed_at_any_step_of_a_restore_leaves_at_most_one_life() {
     let Some(home) = home() else { return };
     start(&home, "counter", &["sh", "-c", COUNTS]);

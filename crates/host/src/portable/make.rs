@@ -292,11 +292,21 @@ impl Session {
 }
 
 impl Session {
-    /// The keeper's end is the end of its child, and that of the session's init.
+    /// Ends the session's processes, and then its keeper, which is lost with them.
+    ///
+    /// In this order: with the keeper its terminal goes, and a terminal that hangs up wakes the session's leader, also one that stands
+    /// still because its next life has begun.
     pub(crate) async fn kill_keeper(&self) {
-        let keeper = self.state.borrow().keeper_pid;
-        if let Some(pid) = rustix::process::Pid::from_raw(keeper as i32) {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        use rustix::process::{Pid, Signal, kill_process};
+        let (keeper, waits) = (self.state.borrow().keeper_pid, self.state.borrow().waits);
+        if let (Ok(tree), Some(child)) = (self.portable_tree(), Pid::from_raw(waits as i32)) {
+            // It would tell the keeper that the command has ended.
+            let _ = kill_process(child, Signal::STOP);
+            seen::kill(tree.init);
+        }
+        holdfast_pause::task_point("portable.killed").await;
+        if let Some(pid) = Pid::from_raw(keeper as i32) {
+            let _ = kill_process(pid, Signal::KILL);
         }
         self.until(Some(GONE), || (self.view_life() != Life::Running).then_some(())).await;
     }
@@ -366,13 +376,19 @@ fn input(plan: &Plan, word: &str) -> Command {
     command
 }
 
-/// Lets processes go on that stand still for a checkpoint whose host was killed. CRIU itself goes on without its host: it is waited for.
+/// Lets processes go on that stand still for a checkpoint whose host was killed; ends what that host had begun to end. CRIU itself goes on
+/// without its host: it is waited for.
 pub(crate) async fn mend(session: Rc<Session>) {
-    let Ok(_one) = session.reviving.try_lock() else { return };
-    if session.moved().is_some() {
-        // Its home is another host: what stands still here never goes on.
+    let _one = session.reviving.lock().await;
+    if session.view_life() != Life::Running {
+        return;
+    }
+    holdfast_pause::task_point("checkpoint.mends").await;
+    let still = kept::place(&session.dir).join(STILL);
+    // Its home is another host, or its processes are gone already and only its keeper is left.
+    if session.moved().is_some() || half_ended(&session) {
         session.kill_keeper().await;
-        let _ = std::fs::remove_file(kept::place(&session.dir).join(STILL));
+        let _ = std::fs::remove_file(still);
         return;
     }
     let dir = session.dir.clone();
@@ -404,6 +420,13 @@ pub(crate) async fn mend(session: Rc<Session>) {
     if let Err(error) = mended.await {
         tracing::warn!(session = %session.id, "a checkpoint that was not finished cannot be cleared away: {error}");
     }
+}
+
+/// A host was killed while it ended the session's processes: it stopped the one that waits for them first, see `kill_keeper`.
+fn half_ended(session: &Session) -> bool {
+    let waits = session.state.borrow().waits;
+    let is_to_stop = session.portable().is_some_and(|portable| portable.stopped_for.is_some());
+    seen::is_stopped(waits) && (is_to_stop || session.portable_tree().is_err())
 }
 
 /// Whether a CRIU is at work on a checkpoint below this place.

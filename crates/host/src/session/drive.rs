@@ -109,11 +109,6 @@ pub async fn connect(session: &Session) -> Result<(), Missed> {
         welcome.child_pid = portable_command(waits).await;
     }
     session.connected(link, welcome, waits, ring);
-    if session.portable().is_some()
-        && let Some(this) = session.this.upgrade()
-    {
-        tokio::task::spawn_local(crate::portable::mend(this));
-    }
     Ok(())
 }
 

@@ -307,8 +307,15 @@ impl Session {
             self.metrics.survived();
             self.was_not_reaped();
         }
-        if let (Some(freeze), Some(this)) = (connected.still, self.this.upgrade()) {
-            tokio::task::spawn_local(async move { this.still(freeze).await });
+        if let Some(this) = self.this.upgrade() {
+            tokio::task::spawn_local(async move {
+                if this.portable().is_some() {
+                    crate::portable::mend(Rc::clone(&this)).await;
+                }
+                if let Some(freeze) = connected.still {
+                    let _ = this.still(freeze).await;
+                }
+            });
         }
         if let Some(this) = self.this.upgrade() {
             tokio::task::spawn_local(async move { this.reach_trees().await });

@@ -106,6 +106,11 @@ impl Session {
 
     /// Stops the tree, or lets it go on; off this thread, one at a time.
     pub(crate) async fn still(&self, freeze: bool) -> Result<Option<holdfast_observe::Frozen>, Fault> {
+        // Processes that stand still for a checkpoint or a move go on when that is over, or never.
+        let _not_standing = if freeze { None } else { Some(self.reviving.lock().await) };
+        if !freeze && self.moved().is_some() {
+            return Ok(None);
+        }
         let _one_at_a_time = self.stilling.lock().await;
         // What was decided last counts: a thaw that overtook its freeze must not be undone by it.
         let frozen = self.state.borrow().core.is_frozen();

@@ -103,6 +103,16 @@ pub fn go_on(init: u32, stopped_before: &[ProcessId]) {
     }
 }
 
+/// Ends all of them at once, the init last: none that stands still does anything more.
+pub fn kill(init: u32) {
+    use rustix::process::{Pid, Signal, kill_process};
+    for process in inside(init).unwrap_or_default().iter().rev() {
+        if let Some(pid) = Pid::from_raw(process.pid as i32) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
 /// A mark of what the processes have done: how many threads there are, and how often they have run. While it is the same, they waited.
 ///
 /// # Errors
@@ -118,6 +128,12 @@ pub fn stirs(init: u32) -> std::io::Result<(u64, u64)> {
         }
     }
     Ok((threads, runs))
+}
+
+/// Whether a process is stopped now.
+#[must_use]
+pub fn is_stopped(pid: u32) -> bool {
+    tree::read(pid).is_some_and(|process| process.state == 'T')
 }
 
 /// Those that are stopped now.
