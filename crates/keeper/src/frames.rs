@@ -126,7 +126,7 @@ impl Keeper {
             // What stands still for its lease must not run once more to hear of its end.
             ToKeeper::End { .. } if self.is_over() => {
                 self.ending.ask(0, sys::monotonic_ms());
-                self.signal_tree(&[libc::SIGKILL]);
+                self.kill_stopped();
                 self.reap();
             }
             ToKeeper::End { grace_ms } => {

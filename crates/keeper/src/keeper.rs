@@ -290,6 +290,14 @@ impl Keeper {
         }
     }
 
+    /// Ends a tree that stands still, farthest first: the end of a session's leader wakes those in the foreground, whose end must be decided
+    /// by then.
+    pub(crate) fn kill_stopped(&self) {
+        for pid in tree::descendants(std::process::id(), &self.spared).into_iter().rev() {
+            sys::kill(pid, libc::SIGKILL);
+        }
+    }
+
     /// Whether nothing more will be written that the session waits for.
     pub(crate) fn must_drain(&self) -> bool {
         self.ending.is_settled(self.status.is_some()) && !self.drained

@@ -115,9 +115,45 @@ impl Change {
         Change { session, expect: Expect::Same { fence }, live: vec![own, to.lease], put: Some(to) }
     }
 
+    /// The change by which a holder keeps a session that it may have given away: once it has happened, an earlier [`Change::pass`] under
+    /// this fence, whose answer was lost, happens no more.
+    #[must_use]
+    pub fn keep(session: SessionId, own: LeaseId, fence: u64, host: &str, incarnation: u32) -> Change {
+        let put = Some(Record { host: host.to_owned(), lease: own, incarnation });
+        Change { session, expect: Expect::Same { fence }, live: vec![own], put }
+    }
+
     /// The change by which a holder lets go of a session that has ended.
     #[must_use]
     pub fn release(session: SessionId, own: LeaseId, fence: u64) -> Change {
         Change { session, expect: Expect::Same { fence }, live: vec![own], put: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Book;
+
+    #[test]
+    fn of_passing_on_and_keeping_under_one_fence_one_happens_in_whichever_order_they_arrive() {
+        let session = SessionId::from_random_bits(1);
+        for keeps_first in [false, true] {
+            let mut book = Book::default();
+            let (own, other) = (book.grant(5000, 0), book.grant(5000, 0));
+            let claim = Change::claim(session, own, "a", 1, None, false).unwrap();
+            let Answer::Done { fence } = book.change(&claim, 0) else { panic!("it is free") };
+            let to = Record { host: "b".into(), lease: other, incarnation: 1 };
+            let pass = Change::pass(session, own, fence, to);
+            let keep = Change::keep(session, own, fence, "a", 1);
+            let order = if keeps_first { [&keep, &pass] } else { [&pass, &keep] };
+            let [first, second] = order.map(|change| book.change(change, 1));
+            assert!(
+                matches!(first, Answer::Done { .. }) && matches!(second, Answer::Differs(_)),
+                "{first:?} {second:?}"
+            );
+            let holder = book.look(session).unwrap().record.lease;
+            assert_eq!(holder, if keeps_first { own } else { other });
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | shape | files | what tells damage |
 //! |---|---|---|
-//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `moved`, `carried`, `arriving/*/parcel`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `lease.json`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
+//! | [sealed](mod@envelope): a line with kind, version and checksum, then the content | `spec`, `birth`, `life`, `idle`, `checkpoints/*/manifest`, `moved`, `passing`, `carried`, `arriving/*/parcel`, `keyframe`, `shell.key`, `hooks/*.json`, `runs/<key>.json`, `tokens.json`, `browsers.key`, `http.json`, `terminals/*`, `host.key`, `lease.json`, `relays.json`, `direct.json`, `devices.json`, `bots/*/*` | the checksum |
 //! | [lines]: a line of JSON for each change | `runs`, `contracts`, `records`, `writes`, `questions`, `shell.jsonl`, `files/changes` | a checksum in each line |
 //! | [segments]: numbered files of numbered lines | `journal.<n>` | the chain, which `authority` knows |
 //! | [blocks](history): compressed lines | `history.<n>` | a checksum in each block |
@@ -54,6 +54,8 @@ pub const LIFE: Format = Format { kind: "life", version: 2 };
 pub const CHECKPOINT: Format = Format { kind: "checkpoint", version: 2 };
 /// That a session's home is another host.
 pub const MOVED: Format = Format { kind: "moved", version: 2 };
+/// That a leased session is about to be passed on to another host.
+pub const PASSING: Format = Format { kind: "passing", version: 2 };
 /// What arrives of a session from another host.
 pub const ARRIVAL: Format = Format { kind: "arrival", version: 2 };
 /// Since when a session is idle.

@@ -83,10 +83,22 @@ pub struct MoveOffer {
     /// Keys with which it was moved before: who has one may have it back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub came_with: Vec<String>,
+    /// Its home is a lease, which is passed on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leased: bool,
     /// The processor, as CRIU describes it: `cpuinfo.img` in hexadecimal.
     pub processor: String,
     /// Files that it needs.
     pub files: Vec<NeededFile>,
+}
+
+/// The lease of a host, to which a leased session can be passed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MoveHome {
+    /// What the host is called in records of leases.
+    pub host: String,
+    /// The lease's number, in hexadecimal.
+    pub lease: String,
 }
 
 /// A file that is sent.
@@ -127,6 +139,9 @@ pub enum MoveStep {
     Hold {
         /// The other host, as who moves it calls it.
         to: String,
+        /// That host's lease, for a session that is leased.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        home: Option<MoveHome>,
     },
     /// Bytes of a file.
     Read {
@@ -237,6 +252,9 @@ pub struct ArriveAnswer {
     /// `check`, `whole`: what is in the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// `check`: the lease of this host, for a session that is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<MoveHome>,
     /// `finish`: the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Box<SessionView>>,

@@ -9,7 +9,8 @@ use holdfast_authority::Ask;
 use holdfast_client::{CallError, Connection, Incoming, machine_name};
 use holdfast_types::{SessionId, terms_of};
 use holdfast_wire::moves::{
-    ArriveAnswer, ArriveParams, ArriveStep, MoveAnswer, MoveParams, MoveParcel, MoveStep, MovedView, PIECE_BYTES_MAX,
+    ArriveAnswer, ArriveParams, ArriveStep, MoveAnswer, MoveHome, MoveParams, MoveParcel, MoveStep, MovedView,
+    PIECE_BYTES_MAX,
 };
 use holdfast_wire::operations::op;
 use holdfast_wire::params::SessionView;
@@ -73,8 +74,8 @@ pub fn move_session(here: &Here, args: &MoveArgs) -> Result<u8, Failure> {
             if args.check {
                 return can_be_moved(here, &name, &called, offer.processes, &offer.cut);
             }
-            let mover =
-                Mover { here, from: Pipe::new(here.connect()?), to: Pipe::new(to), session: &session, called: &called };
+            let from = Pipe::new(here.connect()?);
+            let mover = Mover { here, from, to: Pipe::new(to), session: &session, called: &called, home: checked.home };
             match mover.carry(&mut carried)? {
                 Ok(key) => Some(key),
                 Err(list) => return refused(here, &name, &called, &list),
@@ -213,6 +214,7 @@ struct Mover<'a> {
     to: Pipe,
     session: &'a SessionView,
     called: &'a str,
+    home: Option<MoveHome>,
 }
 
 impl Mover<'_> {
@@ -220,7 +222,8 @@ impl Mover<'_> {
     fn carry(mut self, carried: &mut Carried) -> Result<Result<String, Vec<String>>, Failure> {
         let ask = Ask::other(const { terms_of("session.move") }, MoveParams::detail(self.called));
         let proof = Some(self.here.who()?.prove(self.session.id, &ask));
-        let hold = MoveParams { proof, ..self.step(MoveStep::Hold { to: self.called.to_owned() }) };
+        let home = self.home.take();
+        let hold = MoveParams { proof, ..self.step(MoveStep::Hold { to: self.called.to_owned(), home }) };
         carried.began = Some(Instant::now());
         let held = self.from.call::<op::Move>(&hold).map_err(|error| self.failed(error))?;
         let parcel = held.parcel.ok_or_else(|| nonsense("a list of files"))?;

@@ -12,11 +12,21 @@ mod direct;
 mod elsewhere;
 mod ends;
 mod environment;
+#[allow(dead_code)]
+#[path = "../../../relay/tests/it/etcd.rs"]
+mod etcds;
+/// What that waits with.
+mod world {
+    pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+        holdfast_harness::until(what, || is_so().then_some(()));
+    }
+}
 mod graphs;
 mod keys;
 mod leaving;
 mod limits;
 mod moves;
+mod moves_leased;
 mod namespaces;
 mod noise;
 mod other_user;

@@ -13,19 +13,23 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Two hosts that are root's; none where the test is not run by root.
-fn two() -> Option<Two> {
+pub fn two() -> Option<Two> {
     if !rustix::process::getuid().is_root() {
         eprintln!("not run by root: moves are not tested");
         return None;
     }
     assert!(criu().is_file(), "{} is missing: `cargo xtask test` fetches it", criu().display());
     let two = Two::new();
-    two.far.ok(&["ls"]);
-    two.add();
+    ready(&two);
     Some(two)
 }
 
-fn life(home: &Home, name: &str) -> String {
+pub fn ready(two: &Two) {
+    two.far.ok(&["ls"]);
+    two.add();
+}
+
+pub fn life(home: &Home, name: &str) -> String {
     let ran = home.run(&["--json", "info", name]);
     let info: Value = serde_json::from_str(&ran.out).unwrap_or_default();
     info["life"].as_str().unwrap_or("nowhere").to_owned()
@@ -33,23 +37,28 @@ fn life(home: &Home, name: &str) -> String {
 
 /// Counts in its memory, and tells each number once: two lives, or a step back, would be seen in the file.
 fn counter(two: &Two, name: &str, dir: &Path) {
+    counter_with(two, name, dir, &[]);
+}
+
+pub fn counter_with(two: &Two, name: &str, dir: &Path, options: &[&str]) {
     let script = format!("cd {}; n=0; while :; do n=$((n+1)); echo $n >> {name}; sleep 0.02; done", dir.display());
-    two.near.ok(&["new", "-d", "-n", name, "--portable", "--", "sh", "-c", &script]);
+    let new = [&["new", "-d", "-n", name, "--portable"], options, &["--", "sh", "-c", &script]].concat();
+    two.near.ok(&new);
     counts_on(dir, name);
 }
 
-fn numbers(dir: &Path, name: &str) -> Vec<u64> {
+pub fn numbers(dir: &Path, name: &str) -> Vec<u64> {
     let text = std::fs::read_to_string(dir.join(name)).unwrap_or_default();
     text.lines().map(|line| line.parse().expect("a number")).collect()
 }
 
-fn counts_on(dir: &Path, name: &str) {
+pub fn counts_on(dir: &Path, name: &str) {
     let from = numbers(dir, name).len();
     until("it counts on", || (numbers(dir, name).len() > from + 2).then_some(()));
 }
 
 #[track_caller]
-fn one_life(dir: &Path, name: &str, when: &str) {
+pub fn one_life(dir: &Path, name: &str, when: &str) {
     let all = numbers(dir, name);
     let expected: Vec<u64> = (1..=all.len() as u64).collect();
     assert_eq!(all, expected, "{when}: each number once");
@@ -144,13 +153,13 @@ fn an_attached_terminal_follows_its_session_to_the_other_host() {
 }
 
 /// Begins a move that stops at a step of one of the two hosts.
-fn begin(two: &Two, name: &str) -> Child {
+pub fn begin(two: &Two, name: &str) -> Child {
     let mut command = two.command(&["move", name, "gpu"]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Whatever was left is finished: it lives at the other host, once.
-fn finish(two: &Two, name: &str, dir: &Path, when: &str) {
+pub fn finish(two: &Two, name: &str, dir: &Path, when: &str) {
     let mut before = numbers(dir, name).len();
     until("it lives there", || {
         let now = numbers(dir, name).len();

@@ -8,7 +8,10 @@
 //! the state directory, on this machine or another, is another host.
 
 mod kept;
+mod passing;
 mod store;
+
+pub(crate) use passing::Intent;
 
 use crate::serve::Server;
 use crate::session::Session;
@@ -135,7 +138,7 @@ impl Leases {
     }
 
     /// The lease this host has now; waits a moment for it.
-    async fn own(&self) -> Result<LeaseId, Fault> {
+    pub(crate) async fn own(&self) -> Result<LeaseId, Fault> {
         let deadline = tokio::time::Instant::now() + OWN_WAIT;
         loop {
             let now = boottime_ms();

@@ -253,10 +253,20 @@ impl Registry {
         if offer.files.len() > needs::FILES_MAX || offer.mounts.len() > needs::FILES_MAX {
             return Err(bad("it needs more files than could be looked at"));
         }
+        let mut own = None;
+        if offer.leased {
+            match &self.shared.leases {
+                Some(leases) => match leases.own_home().await {
+                    Ok(home) => own = Some(home),
+                    Err(fault) => refused.push(fault.message),
+                },
+                None => refused.push("it is leased, and there is no `lease` in config.toml there".into()),
+            }
+        }
         let (home, sums) = (self.shared.home.clone(), self.sums.clone());
         let looked = off_thread(move || Ok(needs::missing(&home, &offer, &sums)));
         refused.extend(looked.await.map_err(|error| failed(&error))?);
-        Ok(ArriveAnswer { refused, ..ArriveAnswer::default() })
+        Ok(ArriveAnswer { refused, home: own, ..ArriveAnswer::default() })
     }
 
     /// What of this host's own keeps a session from arriving.

@@ -4,10 +4,11 @@
 //! on or ends them, so that a mover that comes twice, late or from two connections changes nothing.
 
 use super::carried::Carried;
-use super::home::{self, Moved};
+use super::home::{self, Moved, Passing};
 use super::needs;
 use super::{lock_of, sent};
 use crate::connection::{ASKER, Asker};
+use crate::leases::{Intent, without_store};
 use crate::lives::begin::streams_of;
 use crate::off_thread;
 use crate::portable::make::{Purpose, Ready, Standing, line};
@@ -20,7 +21,8 @@ use holdfast_session::Decided;
 use holdfast_store::{ARRIVAL, Survives, put_json};
 use holdfast_types::{Actor, ActorId, Proof, Right, terms_of};
 use holdfast_wire::moves::{
-    HOST_BYTES_MAX, MoveAnswer, MoveOffer, MoveParams, MoveParcel, MoveStep, MovedView, PIECE_BYTES_MAX, SentFile,
+    HOST_BYTES_MAX, MoveAnswer, MoveHome, MoveOffer, MoveParams, MoveParcel, MoveStep, MovedView, PIECE_BYTES_MAX,
+    SentFile,
 };
 use holdfast_wire::params::Life;
 use holdfast_wire::{Code, Fault};
@@ -112,6 +114,7 @@ impl Registry {
             return Ok(MoveAnswer { moved: Some(Box::new(moved)), ..MoveAnswer::default() });
         }
         session.must_not_be_moving()?;
+        session.must_be_settled()?;
         let ready = self.movable(session).await?;
         let offer = self.offer(session, &About::of(&ready)).await?;
         Ok(MoveAnswer { offer: Some(Box::new(offer)), ..MoveAnswer::default() })
@@ -132,12 +135,6 @@ impl Registry {
             Some(("it was started by an earlier version", "start it anew: holdfast new --portable".into()))
         } else if session.state.borrow().spec.gate.is_some() {
             Some(("its programs are judged before they start (--gate)", "moved processes would be without that".into()))
-        } else if session.state.borrow().spec.lease.is_some() {
-            // Its record in etcd would have to change hands in the same moment: refused here, or it would live nowhere.
-            Some((
-                "its home is a lease (--leased), which a move does not pass on yet",
-                "recover it there instead".into(),
-            ))
         } else if self.shared.hooks.needs(session.id) {
             Some(("the end of one of its runs is still to be told (--on-exit)", "wait until that run is over".into()))
         } else {
@@ -183,6 +180,7 @@ impl Registry {
             run,
             user: now.spec.user.clone(),
             came_with: portable.came_with.clone(),
+            leased: now.spec.lease.is_some(),
             processor,
             files,
         })
@@ -193,6 +191,7 @@ impl Registry {
         &self,
         session: &Rc<Session>,
         to: &str,
+        home: Option<&MoveHome>,
         actor: &Actor,
         proof: Option<Proof>,
     ) -> Result<MoveAnswer, Fault> {
@@ -201,10 +200,12 @@ impl Registry {
             return Err(Fault::new(Code::BadRequest, format!("a host's name has 1 to {HOST_BYTES_MAX} bytes")));
         }
         session.must_not_be_moving()?;
+        session.must_be_settled()?;
+        let intent = session.intent(home).await?;
         let (answer, held) = oneshot::channel();
         // Goes on where the mover goes away: somebody must let the processes go on.
         let mover = ASKER.try_with(Rc::clone).map_err(|_| Fault::new(Code::BadRequest, "a move needs a connection"))?;
-        let leaving = Leaving { registry: self.clone(), session: Rc::clone(session), to: to.to_owned(), mover };
+        let leaving = Leaving { registry: self.clone(), session: Rc::clone(session), to: to.to_owned(), intent, mover };
         tokio::task::spawn_local(leaving.run(actor.clone(), proof, answer));
         held.await.unwrap_or_else(|_| Err(Fault::new(Code::Internal, "the host failed to hold the session")))
     }
@@ -220,6 +221,8 @@ struct Leaving {
     registry: Registry,
     session: Rc<Session>,
     to: String,
+    /// Of a leased session: how its record changes hands.
+    intent: Option<Intent>,
     /// Whose connection's end lets the session go on.
     mover: Rc<Asker>,
 }
@@ -351,16 +354,42 @@ impl Leaving {
         holdfast_pause::task_point("move.commits").await;
         let view = MovedView { host: self.to.clone(), at_ms: crate::now_ms(), arrived: false };
         let moved = Moved { view: view.clone(), key: key.clone() };
-        let dir = session.dir.clone();
-        let written = off_thread(move || {
-            let Err(error) = home::commit(&dir, &moved) else { return Ok(()) };
-            // A record that may be there goes again, or it holds.
-            if home::take_back(&dir).is_ok() { Err(error) } else { Ok(()) }
-        });
-        written.await.map_err(|error| cannot(&error))?;
-        session.is_elsewhere(view);
+        match &self.intent {
+            Some(intent) => self.pass_on(Passing { moved, intent: intent.clone() }).await?,
+            None => {
+                let dir = session.dir.clone();
+                let written = off_thread(move || {
+                    let Err(error) = home::commit(&dir, &moved) else { return Ok(()) };
+                    // A record that may be there goes again, or it holds.
+                    if home::take_back(&dir).is_ok() { Err(error) } else { Ok(()) }
+                });
+                written.await.map_err(|error| cannot(&error))?;
+                session.is_elsewhere(view);
+            }
+        }
         holdfast_pause::task_point("move.committed").await;
         Ok(MoveAnswer { key: Some(key), moved: session.moved().map(Box::new), ..MoveAnswer::default() })
+    }
+
+    /// The commit of a leased session is the store's: its record changes hands in one transaction.
+    async fn pass_on(&self, passing: Passing) -> Result<(), Fault> {
+        let session = &self.session;
+        let leases = session.leases.clone().ok_or_else(|| without_store(session))?;
+        let (dir, intent, view) = (session.dir.clone(), passing.intent.clone(), passing.moved.view.clone());
+        let moved = passing.moved.clone();
+        let intended = off_thread(move || home::intend(&dir, &passing));
+        intended.await.map_err(|error| cannot(&error))?;
+        holdfast_pause::task_point("move.intended").await;
+        let is_passed = leases.pass(session.id, &intent).await;
+        holdfast_pause::task_point("move.passed").await;
+        session.keep_outcome(is_passed.then_some(moved)).await;
+        match is_passed {
+            true => {
+                session.is_elsewhere(view);
+                Ok(())
+            }
+            false => Err(Fault::new(Code::Busy, "its lease could not be passed on").hint("it goes on here; try again")),
+        }
     }
 
     /// It goes on here; what was made of it goes, unless it is all that is left.
@@ -433,6 +462,65 @@ impl Session {
                 core.after_decision(held, now);
             }
         });
+    }
+
+    /// Whether it is known where its home is.
+    fn must_be_settled(&self) -> Result<(), Fault> {
+        match home::intended(&self.dir) {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) | Err(_) => Err(Fault::new(
+                Code::Busy,
+                format!("whether {} was moved is not known yet: the store of leases does not answer", self.name()),
+            )
+            .hint("it stands still until that is known; try again then")),
+        }
+    }
+
+    /// How the record of a leased session is passed on to this home.
+    async fn intent(&self, home: Option<&MoveHome>) -> Result<Option<Intent>, Fault> {
+        if self.state.borrow().spec.lease.is_none() {
+            return Ok(None);
+        }
+        let leases = self.leases.as_ref().ok_or_else(|| without_store(self))?;
+        let home = home.ok_or_else(|| {
+            Fault::new(Code::Busy, format!("{} is leased, and the other host has no lease for it", self.name()))
+                .hint("is Holdfast there of this version, with `lease` in its config.toml?")
+        })?;
+        leases.intent(self.id, self.incarnation(), home).await.map(Some)
+    }
+
+    /// The store's answer is known, and kept: moved, or not.
+    async fn keep_outcome(&self, moved: Option<Moved>) {
+        let dir = self.dir.clone();
+        let kept = off_thread(move || {
+            if let Some(moved) = moved {
+                home::commit(&dir, &moved)?;
+            }
+            home::known(&dir)
+        });
+        if let Err(error) = kept.await {
+            // The next host asks the store again, and hears the same.
+            tracing::warn!(session = %self.id, "what came of its move cannot be kept: {error}");
+        }
+    }
+
+    /// A host was killed while the session was passed on: what came of it is asked for. True: it lives elsewhere.
+    pub(crate) async fn settle_passing(&self) -> Result<bool, Fault> {
+        let damaged = |error: &io::Error| {
+            Fault::new(Code::Damaged, format!("how {} was moved cannot be read: {error}", self.name()))
+                .hint("it may live elsewhere: it does not run here")
+        };
+        let Some(Passing { moved, intent }) = home::intended(&self.dir).map_err(|error| damaged(&error))? else {
+            return Ok(self.moved().is_some());
+        };
+        let leases = self.leases.clone().ok_or_else(|| without_store(self))?;
+        let is_passed = leases.settle_pass(self.id, &intent).await;
+        let view = moved.view.clone();
+        self.keep_outcome(is_passed.then_some(moved)).await;
+        if is_passed {
+            self.is_elsewhere(view);
+        }
+        Ok(is_passed)
     }
 
     fn is_elsewhere(&self, view: MovedView) {

@@ -8,11 +8,14 @@
 //! - Until the commit ([`home`]) the session stands still at its old host, and goes on there as soon as its mover is gone or silent, or
 //!   when the next host comes up. The other host has nothing but files.
 //! - The commit is one record on disk. The old host gives the key out only behind it, and the other one begins nothing without the key.
+//! - Of a leased session the commit is a transaction of the store of leases. What is asked of it is on disk before, so that the next host can
+//!   find out whether it happened; until that is known the session stands still.
 //! - Behind it the other host has everything that it needs, synced: whoever comes with the key finishes the move.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | `sessions/<id>/moved` | at the old host: where the session's home is, and the key |
+//! | `sessions/<id>/passing` | at the old host: the same of a leased session, before the store of leases is asked |
 //! | `sessions/<id>/moving/` | at the old host: copies of what is sent, while it stands still |
 //! | `arriving/<id>/` | at the other host: what was sent; with `parcel` beside it, all of it is there |
 //! | `sessions/<id>/carried` | at the other host: where output and input stood, until its first life there has begun |
@@ -65,7 +68,9 @@ impl Server {
         let session = registry.may_move(params, actor)?;
         match &params.step {
             MoveStep::Offer => plain(registry.move_offer(&session).await?),
-            MoveStep::Hold { to } => plain(registry.move_hold(&session, to, actor, params.proof).await?),
+            MoveStep::Hold { to, home } => {
+                plain(registry.move_hold(&session, to, home.as_ref(), actor, params.proof).await?)
+            }
             MoveStep::Read { file, from } => with(session.move_read(actor, *file, *from).await?),
             MoveStep::Commit => plain(session.move_commit(actor).await?),
             MoveStep::Done => plain(session.move_done().await?),

@@ -64,6 +64,8 @@ pub(super) struct Plan {
     pub takes_past: bool,
     /// The host makes it by itself, and may remove it.
     pub automatic: bool,
+    /// Its keeper lets the processes go on, where the lease still holds.
+    pub leased: bool,
 }
 
 /// What a dump is for.
@@ -82,6 +84,7 @@ pub(crate) enum Purpose {
 /// Processes that stand still, once a checkpoint of them is whole.
 #[derive(Debug)]
 pub(crate) struct Standing {
+    session: Rc<Session>,
     plan: Plan,
     before: Vec<ProcessId>,
 }
@@ -89,7 +92,9 @@ pub(crate) struct Standing {
 impl Standing {
     /// They go on as if nothing had happened.
     pub(crate) async fn go_on(self) {
-        let gone_on = off_thread(move || go_on(&self.plan, &self.before)).await;
+        let Standing { session, plan, before } = self;
+        let gone_on = off_thread(move || go_on(&plan, &before)).await;
+        session.lease_stands(false);
         if let Err(error) = gone_on {
             tracing::warn!("processes may stand still: {error}");
         }
@@ -164,10 +169,15 @@ impl Session {
         };
         let began = Instant::now();
         let dumping = plan.clone();
-        let (before, terminal) = off_thread(move || dump_blocking(&dumping)).await.map_err(failed)?;
+        self.lease_stands(true);
+        let dumped = off_thread(move || dump_blocking(&dumping)).await;
+        let (before, terminal) = dumped.map_err(|error| {
+            self.lease_stands(false);
+            failed(error)
+        })?;
         // From here on they stand still.
         holdfast_pause::task_point("checkpoint.dumped").await;
-        let mut standing = Some(Standing { plan: plan.clone(), before });
+        let mut standing = Some(Standing { session: Rc::clone(self), plan: plan.clone(), before });
         let (screen, size, head) = self.still_screen().await;
         let prompt = self.is_at_known_prompt();
         if plan.takes_past {
@@ -324,7 +334,9 @@ fn dump_blocking(plan: &Plan) -> io::Result<(Vec<ProcessId>, seen::Terminal)> {
     let helper = portable.has_own_network().then_some(plan.helper.as_path());
     let dumped = criu::dump(criu, helper, tree.init, &partial.join("img"), &terminal, &portable.mounts);
     if let Err(error) = dumped {
-        seen::go_on(tree.init, &before);
+        if !plan.leased {
+            seen::go_on(tree.init, &before);
+        }
         let _ = std::fs::remove_file(kept::place(dir).join(STILL));
         kept::sweep(dir);
         return Err(error);
@@ -351,7 +363,9 @@ fn take_input(plan: &Plan, screen: &[u8]) -> io::Result<bool> {
 fn go_on(plan: &Plan, before: &[ProcessId]) -> io::Result<()> {
     give_input(plan);
     wait_again(&plan.helper, plan.tree.init);
-    seen::go_on(plan.tree.init, before);
+    if !plan.leased {
+        seen::go_on(plan.tree.init, before);
+    }
     std::fs::remove_file(kept::place(&plan.dir).join(STILL))
 }
 
@@ -385,13 +399,19 @@ pub(crate) async fn mend(session: Rc<Session>) {
     }
     holdfast_pause::task_point("checkpoint.mends").await;
     let still = kept::place(&session.dir).join(STILL);
+    // Asks the store of leases where it must, for as long as that takes: nothing goes on before that is known.
+    let is_elsewhere = match session.settle_passing().await {
+        Ok(is_elsewhere) => is_elsewhere,
+        Err(fault) => return session.set_note(format!("it stands still: {}", fault.message)),
+    };
     // Its home is another host, or its processes are gone already and only its keeper is left.
-    if session.moved().is_some() || half_ended(&session) {
+    if is_elsewhere || half_ended(&session) {
         session.kill_keeper().await;
         let _ = std::fs::remove_file(still);
         return;
     }
     let dir = session.dir.clone();
+    let leased = session.state.borrow().spec.lease.is_some();
     let mended = off_thread(move || {
         let place = kept::place(&dir);
         let still: Option<Still> = get_json(&CHECKPOINT, &place.join(STILL)).ok().flatten();
@@ -403,7 +423,7 @@ pub(crate) async fn mend(session: Rc<Session>) {
         while is_dumping(&place) && Instant::now() < deadline {
             std::thread::sleep(QUIET);
         }
-        if holdfast_observe::process_id(still.init).is_some_and(|init| init.start == still.start) {
+        if !leased && holdfast_observe::process_id(still.init).is_some_and(|init| init.start == still.start) {
             seen::go_on(still.init, &still.before);
         }
         kept::sweep(&dir);
@@ -417,9 +437,18 @@ pub(crate) async fn mend(session: Rc<Session>) {
             state.notes.wrote(crate::notes::About::Spec, "that it goes on could not be recorded", &saved);
         }
     }
-    if let Err(error) = mended.await {
+    let mended = mended.await;
+    if session.lease_stands(false) {
+        session.lease_connected();
+    }
+    if let Err(error) = mended {
         tracing::warn!(session = %session.id, "a checkpoint that was not finished cannot be cleared away: {error}");
     }
+}
+
+/// Whether its processes stand still for a checkpoint or a move that an earlier host did not finish.
+pub(crate) fn stands(session: &Session) -> bool {
+    session.portable().is_some() && kept::place(&session.dir).join(STILL).exists()
 }
 
 /// A host was killed while it ended the session's processes: it stopped the one that waits for them first, see `kill_keeper`.
@@ -542,7 +571,8 @@ impl Registry {
         let portable = spec.portable.unwrap_or_default();
         let (dir, automatic) = (session.dir.clone(), matches!(purpose, Purpose::Automatic | Purpose::Move));
         let takes_past = matches!(purpose, Purpose::Fork | Purpose::Move);
-        Ok(Plan { dir, id: kept::new_id(), criu, helper, tree, portable, branch: None, takes_past, automatic })
+        let leased = session.state.borrow().spec.lease.is_some();
+        Ok(Plan { dir, id: kept::new_id(), criu, helper, tree, portable, branch: None, takes_past, automatic, leased })
     }
 
     /// Checkpoints of a session, or of all that an actor may observe.

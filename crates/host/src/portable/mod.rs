@@ -44,7 +44,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) use branch::Branch;
-pub(crate) use make::mend;
+pub(crate) use make::{mend, stands};
 
 /// Where a portable session sees its own directory, in the home's state directory.
 const OWN: &str = "own";

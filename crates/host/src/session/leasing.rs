@@ -55,6 +55,8 @@ pub(crate) struct HeldLease {
     pub said: u64,
     /// The directory of the cgroup that the keeper freezes; empty: none.
     pub cgroup: Vec<u8>,
+    /// Its processes stand still for a checkpoint or a move.
+    pub stands: bool,
 }
 
 impl Session {
@@ -69,6 +71,9 @@ impl Session {
             return Ok(None);
         }
         let leases = leases.ok_or_else(|| without_store(self))?;
+        if self.settle_passing().await? {
+            self.must_be_home()?;
+        }
         let claimed = leases.claim(self.id, incarnation).await;
         let claimed =
             claimed.map_err(|fault| Fault { message: format!("{}: {}", self.name(), fault.message), ..fault });
@@ -93,6 +98,19 @@ impl Session {
     /// A keeper is connected: it is told what is known, or that is asked for.
     pub(crate) fn lease_connected(&self) {
         let Some(lease) = self.state.borrow().spec.lease.clone() else { return };
+        if self.portable().is_some() && !self.is_whole_here() {
+            // What stands still here is settled first, see `portable::mend`.
+            return;
+        }
+        self.lease_taken_up(&lease);
+    }
+
+    /// No move was begun whose end is not known, and its home is this host.
+    fn is_whole_here(&self) -> bool {
+        self.moved().is_none() && matches!(crate::moving::home::intended(&self.dir), Ok(None))
+    }
+
+    fn lease_taken_up(&self, lease: &SpecLease) {
         let Some(leases) = &self.leases else {
             let note = "it is leased, and this host has no store of leases: it stands still when its lease is over";
             return self.set_note(note.into());
@@ -150,11 +168,26 @@ impl Session {
         if state.lease.until_ms == 0 {
             return;
         }
-        let is_frozen = state.core.is_frozen();
+        let is_frozen = state.core.is_frozen() || state.lease.stands;
         let Some(lease) = &state.spec.lease else { return };
         let flags = if lease.hard { LEASE_HARD } else { 0 } | if is_frozen { LEASE_STILL } else { 0 };
         let (fence, until_ms, cgroup) = (lease.fence, state.lease.until_ms, state.lease.cgroup.clone());
         state.held.say(ToKeeper::Lease { fence, until_ms, flags, cgroup: &cgroup });
+    }
+
+    /// Its processes are about to stand still for a checkpoint or a move (true), or may go on. Of a leased session the keeper alone lets them,
+    /// since the lease may be over by then. False where the session is not leased.
+    pub(crate) fn lease_stands(&self, stands: bool) -> bool {
+        {
+            let mut state = self.state.borrow_mut();
+            if state.spec.lease.is_none() {
+                return false;
+            }
+            state.lease.stands = stands;
+        }
+        // A host that does not know until when says it with the first renewal.
+        self.say_lease();
+        true
     }
 
     /// It was frozen by an actor: only the keeper lets it go on from now.

@@ -325,6 +325,7 @@ impl Session {
         self.take_up_shell();
         self.take_up_questions();
         self.keep_keeper();
+        self.state.borrow_mut().lease.stands = crate::portable::stands(self);
         self.lease_connected();
         self.take_up_seam();
         self.begin_watch();

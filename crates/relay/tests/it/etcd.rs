@@ -72,10 +72,15 @@ impl Etcds {
         child.wait().unwrap();
     }
 
+    /// Starts a killed member again.
+    pub fn again(&mut self, member: usize) {
+        self.members[member].0 = spawn(&self.members[member].1);
+    }
+
     /// Starts a killed member that has lost its files.
     pub fn begin_anew(&mut self, member: usize) {
         std::fs::remove_dir_all(self.dir.join(format!("n{member}"))).unwrap();
-        self.members[member].0 = spawn(&self.members[member].1);
+        self.again(member);
     }
 
     /// Which member leads.
