@@ -1667,6 +1667,8 @@ export type MoveStep =
     hold: {
       /** The other host, as who moves it calls it. */
       to: string;
+      /** That host's lease, for a session that is leased. */
+      home?: MoveHome | null;
     };
   }
   /** Bytes of a file. */
@@ -1684,6 +1686,14 @@ export type MoveStep =
   | "done"
   /** It goes on here. */
   | "give_up";
+
+/** The lease of a host, to which a leased session can be passed on. */
+export interface MoveHome {
+  /** What the host is called in records of leases. */
+  host: string;
+  /** The lease's number, in hexadecimal. */
+  lease: string;
+}
 
 /** What came of a step. */
 export interface MoveAnswer {
@@ -1729,6 +1739,8 @@ export interface MoveOffer {
   user?: string | null;
   /** Keys with which it was moved before: who has one may have it back. */
   came_with?: string[];
+  /** Its home is a lease, which is passed on with it. */
+  leased?: boolean;
   /** The processor, as CRIU describes it: `cpuinfo.img` in hexadecimal. */
   processor: string;
   /** Files that it needs. */
@@ -1834,6 +1846,8 @@ export type ArriveStep =
 export interface ArriveAnswer {
   /** `check`, `whole`: what is in the way. */
   refused?: string[];
+  /** `check`: the lease of this host, for a session that is leased. */
+  home?: MoveHome | null;
   /** `finish`: the session. */
   session?: SessionView | null;
   /** `finish`: connections that were cut. */

@@ -167,11 +167,11 @@ pub fn finish(two: &Two, name: &str, dir: &Path, when: &str) {
             return Some(());
         }
         if life(&two.near, name) != "nowhere" {
-            let _ = two.run(&["move", name, "gpu"]);
+            eprintln!("{:?}", two.run(&["move", name, "gpu"]));
         }
         // A host that was killed while it restored it may have left it lost.
         if life(&two.far, name) == "lost" {
-            let _ = two.far.run(&["restore", name]);
+            eprintln!("{}", two.far.run(&["restore", name]));
         }
         None
     });

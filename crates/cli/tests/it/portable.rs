@@ -286,6 +286,27 @@ fn what_was_typed_ahead_is_read_after_a_checkpoint_and_after_a_restore_and_a_fol
 }
 
 #[test]
+fn no_image_is_made_of_a_moment_in_which_nobody_has_the_terminal() {
+    let Some(home) = home() else { return };
+    // As a shell between two commands of a loop, for as long as the test wants.
+    let script = "import os,signal,time\nsignal.signal(signal.SIGTTOU, signal.SIG_IGN)\nchild = os.fork()\nif not child: time.sleep(1000)\n\
+                  os.setpgid(child, child)\nos.tcsetpgrp(0, child)\nos.kill(child, 9)\nos.waitpid(child, 0)\nprint('nobody', flush=True)\n\
+                  while not os.path.exists('back'): time.sleep(0.01)\nos.tcsetpgrp(0, os.getpgrp())\nprint('back again', flush=True)\n\
+                  print('heard', input(), flush=True)\ntime.sleep(1000)";
+    start(&home, "work", &["python3", "-c", script]);
+    home.until_screen_shows("work", "nobody");
+    let refused = home.fails(&["checkpoint", "work"]);
+    assert!(refused.contains("nobody has its terminal"), "{refused}");
+    assert_eq!(life(&home, "work"), "running");
+    std::fs::write(home.join("back"), "").unwrap();
+    home.until_screen_shows("work", "back again");
+    home.ok(&["checkpoint", "work"]);
+    home.ok(&["restore", "work"]);
+    type_line(&home, "work", "you");
+    home.until_screen_shows("work", "heard you");
+}
+
+#[test]
 fn a_check_names_what_is_refused_and_what_is_cut_by_process_and_descriptor() {
     let Some(home) = home() else { return };
     let (inside, outside) = (home.join("outside.sock"), TcpListener::bind("127.0.0.1:0").unwrap());

@@ -37,6 +37,11 @@ const SPARE_BYTES: u64 = 64 * 1024 * 1024;
 /// Output of stopped processes is on its way from the terminal to the ring: the ring's head must stand still for so long.
 const QUIET: Duration = Duration::from_millis(5);
 const QUIET_LOOKS: u32 = 40;
+/// How long it may take to start waits again: what a keeper has frozen for its lease does not answer.
+const AGAIN_MAX: Duration = Duration::from_secs(2);
+/// A shell has the terminal again this long after a command's end; so often it is waited for.
+const MOMENT: Duration = Duration::from_millis(30);
+const MOMENTS_MAX: u32 = 5;
 /// How long a killed keeper's processes may take to be gone.
 const GONE: Duration = Duration::from_secs(5);
 
@@ -168,16 +173,8 @@ impl Session {
                 .hint("the session goes on; `holdfast checkpoint --check` shows what is in the way")
         };
         let began = Instant::now();
-        let dumping = plan.clone();
-        self.lease_stands(true);
-        let dumped = off_thread(move || dump_blocking(&dumping)).await;
-        let (before, terminal) = dumped.map_err(|error| {
-            self.lease_stands(false);
-            failed(error)
-        })?;
-        // From here on they stand still.
-        holdfast_pause::task_point("checkpoint.dumped").await;
-        let mut standing = Some(Standing { session: Rc::clone(self), plan: plan.clone(), before });
+        let (standing, terminal) = self.dump_in_a_good_moment(&plan).await.map_err(failed)?;
+        let mut standing = Some(standing);
         let (screen, size, head) = self.still_screen().await;
         let prompt = self.is_at_known_prompt();
         if plan.takes_past {
@@ -225,6 +222,32 @@ impl Session {
                 Err(failed(error))
             }
         }
+    }
+
+    /// Has the processes stand still, with an image of them. In a moment in which nobody has the terminal they go on, and it is tried again.
+    async fn dump_in_a_good_moment(self: &Rc<Session>, plan: &Plan) -> io::Result<(Standing, seen::Terminal)> {
+        for _ in 0..MOMENTS_MAX {
+            let (dumping, said) = (plan.clone(), self.lease_said());
+            let dumped = off_thread(move || dump_blocking(&dumping)).await;
+            // From here on they stand still, also for a keeper that has its lease again. CRIU itself could not work on what a keeper has frozen.
+            self.lease_stands(true);
+            let (before, terminal) = dumped.inspect_err(|_| _ = self.lease_stands(false))?;
+            holdfast_pause::task_point("checkpoint.dumped").await;
+            let standing = Standing { session: Rc::clone(self), plan: plan.clone(), before };
+            let is_held = said == self.lease_said();
+            if is_held && seen::has_foreground(plan.tree.init) {
+                return Ok((standing, terminal));
+            }
+            standing.go_on().await;
+            kept::sweep(&plan.dir);
+            if !is_held {
+                return Err(io::Error::other("its lease could not be renewed in time"));
+            }
+            tokio::time::sleep(MOMENT).await;
+        }
+        Err(io::Error::other(
+            "nobody has its terminal: the foreground job has ended, and no shell has taken the terminal back",
+        ))
     }
 
     /// The screen once everything that was printed is on it, its size, and where the output stands.
@@ -374,7 +397,17 @@ fn wait_again(helper: &Path, init: u32) {
     let all = seen::inside(init).unwrap_or_default();
     let pids = all.iter().filter(|process| process.state == 'T').map(|process| process.pid.to_string());
     let mut command = Command::new(helper);
-    let _ = command.arg("mend").args(pids).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let command = command.arg("mend").args(pids).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return };
+    let deadline = Instant::now() + AGAIN_MAX;
+    while matches!(child.try_wait(), Ok(None)) {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(QUIET);
+    }
 }
 
 /// Puts it back.
@@ -527,6 +560,7 @@ impl Registry {
             return Err(Fault::new(Code::Frozen, format!("session {name} is frozen"))
                 .hint(format!("resume it first: holdfast thaw {name}")));
         }
+        session.lease_must_hold()?;
         let (check, tree, graph) = session.obstacles().await?;
         if let Some(first) = check.refused.first() {
             let more = check.refused.len() - 1;

@@ -226,6 +226,16 @@ impl Session {
         self.state.borrow().lease.stopped.is_some()
     }
 
+    /// How often its keeper has said how the lease stands: where that is the same, the tree was neither stopped for it nor let go on.
+    pub(crate) fn lease_said(&self) -> u64 {
+        self.state.borrow().lease.said
+    }
+
+    /// Refused while its keeper has stopped it.
+    pub(crate) fn lease_must_hold(&self) -> Result<(), Fault> {
+        if self.is_stopped() { Err(self.lease_fault()) } else { Ok(()) }
+    }
+
     fn lease_fault(&self) -> Fault {
         Fault::new(Code::Frozen, format!("{} stands still: its lease could not be renewed", self.name()))
             .hint(format!("it goes on by itself once the store of leases answers; see: holdfast info {}", self.name()))

@@ -81,6 +81,26 @@ pub fn terminal(init: u32) -> std::io::Result<Terminal> {
     Ok(Terminal { key: key("/dev/pts/0")?, tty_key: key("/dev/tty")?, leaders })
 }
 
+/// Whether the group that has the terminal has a process that lives. Between two commands of a loop it has none for a moment, and an image of
+/// that moment cannot be restored.
+#[must_use]
+pub fn has_foreground(init: u32) -> bool {
+    let below = descendants(init, &Spared::default()).unwrap_or_default();
+    let alive = below.iter().filter(|process| !process.is_over());
+    // Group, terminal, and the terminal's group of each.
+    let groups: Vec<[i32; 3]> = alive.filter_map(|process| groups_of(process.pid)).collect();
+    let on_terminal = groups.iter().filter(|[_, terminal, _]| *terminal == FIRST_PTS as i32);
+    let wanted = on_terminal.map(|[.., foreground]| *foreground).find(|foreground| *foreground > 0);
+    wanted.is_none_or(|wanted| groups.iter().any(|[group, ..]| *group == wanted))
+}
+
+fn groups_of(pid: u32) -> Option<[i32; 3]> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    let field = |at: usize| fields.get(at)?.parse().ok();
+    Some([field(2)?, field(4)?, field(5)?])
+}
+
 /// The init and everything below it.
 ///
 /// # Errors

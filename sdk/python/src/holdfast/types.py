@@ -176,6 +176,8 @@ class ArriveAnswer(Model):
     """What came of it."""
     refused: list[str] = Field(default_factory=list)
     """`check`, `whole`: what is in the way."""
+    home: MoveHome | None = None
+    """`check`: the lease of this host, for a session that is leased."""
     session: SessionView | None = None
     """`finish`: the session."""
     cut: list[str] = Field(default_factory=list)
@@ -224,6 +226,8 @@ class MoveOffer(Model):
     """The user it runs as, where that is not root."""
     came_with: list[str] = Field(default_factory=list)
     """Keys with which it was moved before: who has one may have it back."""
+    leased: bool = False
+    """Its home is a lease, which is passed on with it."""
 
 
 class MoveParcel(Model):
@@ -2092,6 +2096,14 @@ class MoveAnswer(Model):
     """`commit`: the key for `finish`."""
     moved: MovedView | None = None
     """Where it was moved, where it was."""
+
+
+class MoveHome(Model):
+    """The lease of a host, to which a leased session can be passed on."""
+    host: str
+    """What the host is called in records of leases."""
+    lease: str
+    """The lease's number, in hexadecimal."""
 
 
 class MoveParams(Model):
