@@ -29,6 +29,7 @@ mod mounts;
 mod patch;
 pub(crate) mod restore;
 pub(crate) mod resume;
+mod still;
 
 use crate::birth::Birth;
 use crate::session::Session;
@@ -44,7 +45,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) use branch::Branch;
-pub(crate) use make::{mend, stands};
+pub(crate) use still::{Standing, mend, stands};
 
 /// Where a portable session sees its own directory, in the home's state directory.
 const OWN: &str = "own";
