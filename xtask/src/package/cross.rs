@@ -40,12 +40,14 @@ pub struct Cross {
 
 /// What zig calls a target of Rust.
 fn zig_target(triple: &str) -> Result<&'static str> {
-    const KNOWN: [(&str, &str); 5] = [
+    const KNOWN: [(&str, &str); 6] = [
         ("x86_64-unknown-linux-musl", "x86_64-linux-musl"),
         ("aarch64-unknown-linux-musl", "aarch64-linux-musl"),
         ("aarch64-apple-darwin", "aarch64-macos"),
         ("x86_64-apple-darwin", "x86_64-macos"),
         ("x86_64-pc-windows-gnu", "x86_64-windows-gnu"),
+        // Only to be checked: zig has no headers of Cygwin, and nothing is linked.
+        ("x86_64-pc-cygwin", "x86_64-windows-gnu"),
     ];
     let known = KNOWN.iter().find(|(known, _)| *known == triple).map(|(_, zig)| *zig);
     known.with_context(|| format!("{triple} is none of {}", KNOWN.map(|(known, _)| known).join(", ")))

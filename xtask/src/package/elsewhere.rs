@@ -9,11 +9,11 @@ use super::cross::{self, Depth};
 use crate::step::{cargo, exit_code, say, status, target};
 
 /// Systems the client is meant for. The other kind of Mac differs in nothing that the client sees.
-const TARGETS: [&str; 1] = ["aarch64-apple-darwin"];
+const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-pc-cygwin"];
 
-/// Checks the program for each of them.
-pub fn run(root: &Path) -> Result<ExitCode> {
-    for triple in TARGETS {
+/// Checks the program for each of them, or for one.
+pub fn run(root: &Path, only: Option<&str>) -> Result<ExitCode> {
+    for triple in TARGETS.into_iter().filter(|triple| only.is_none_or(|only| only == *triple)) {
         let cross = match cross::prepare(root, triple, Depth::Checked) {
             Ok(cross) => cross,
             Err(why) => bail!("cannot check the client for {triple}: {why:#}"),
