@@ -42,6 +42,18 @@ pub fn shell() -> Option<String> {
     None
 }
 
+/// Whether flows were ever used here.
+#[cfg(target_os = "linux")]
+pub fn has_flows(home: &holdfast_types::Home) -> bool {
+    holdfast_flows::database(home).exists()
+}
+
+/// Flows run where sessions do.
+#[cfg(not(target_os = "linux"))]
+pub fn has_flows(_: &holdfast_types::Home) -> bool {
+    false
+}
+
 /// What to say of a command that is not there on this system, and is on Linux.
 pub fn missing(command: &str) -> Option<String> {
     const OF_LINUX: [&str; 9] = ["bot", "doctor", "flow", "host", "policy", "prove", "relay", "upgrade", "web"];
