@@ -431,7 +431,9 @@ fn wrote(name: &str, detail: &str) -> String {
     // Of the same kind, where it is not said again.
     let after_kind = written.after_kind;
     let after = match written.after {
-        Some(after) if written.before.is_some() && written.before_kind == after_kind => after.to_string()[..12].to_owned(),
+        Some(after) if written.before.is_some() && written.before_kind == after_kind => {
+            after.to_string()[..12].to_owned()
+        }
         after => hash(after, after_kind),
     };
     format!("{word} {} ({} bytes, {before} to {after})", text(&written.path), written.size)

@@ -12,10 +12,10 @@ use std::os::fd::AsRawFd;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-#[cfg(target_vendor = "apple")]
-use by_select as by;
 #[cfg(not(target_vendor = "apple"))]
 use by_poll as by;
+#[cfg(target_vendor = "apple")]
+use by_select as by;
 
 /// The largest descriptor `select` knows, and one more.
 #[cfg(any(target_vendor = "apple", test))]

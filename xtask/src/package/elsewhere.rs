@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use super::cross::{self, Depth};
+use super::patched;
 use crate::step::{cargo, exit_code, say, status, target};
 
-/// Systems the client is meant for. The other kind of Mac differs in nothing that the client sees.
+/// Systems the client is meant for: the other kind of Mac differs in nothing that the client sees, and Windows is met through Cygwin.
 const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-pc-cygwin"];
 
 /// Checks the program for each of them, or for one.
@@ -20,6 +21,7 @@ pub fn run(root: &Path, only: Option<&str>) -> Result<ExitCode> {
         };
         let mut check = cargo(root);
         check.args(["check", "--locked", "--package", "holdfast", "--target", triple]).args(&cross.arguments);
+        check.args(patched::arguments(root, triple, &target(root).join("elsewhere/patched"))?);
         check.arg("--target-dir").arg(target(root).join("elsewhere/check"));
         check.envs(cross.variables.iter().map(|(key, value)| (key, value)));
         let checked = status(&mut check)?;

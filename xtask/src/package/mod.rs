@@ -8,6 +8,7 @@ mod cross;
 mod elsewhere;
 mod kinds;
 pub mod notes;
+mod patched;
 mod sbom;
 
 use std::path::{Path, PathBuf};

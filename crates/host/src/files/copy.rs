@@ -171,7 +171,12 @@ mod tests {
     #[test]
     fn a_copy_has_the_bytes_and_the_holes_also_in_parts_and_is_hashed_as_it_is() {
         let (source, whole) = sparse();
-        for (step, kind) in [(u64::MAX, HashKind::Blake3), (4_999_999, HashKind::Sha256), (300_000, HashKind::Blake3), (65_536, HashKind::Sha256)] {
+        for (step, kind) in [
+            (u64::MAX, HashKind::Blake3),
+            (4_999_999, HashKind::Sha256),
+            (300_000, HashKind::Blake3),
+            (65_536, HashKind::Sha256),
+        ] {
             let (plain, summed) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
             let (mut at, mut sum) = (0, Hasher::new(kind));
             while at < whole.len() as u64 {

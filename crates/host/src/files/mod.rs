@@ -25,8 +25,8 @@ use holdfast_gate::{Action, Outcome};
 use holdfast_types::{Actor, Hash, Right, Terms, TurnNeed, terms_of};
 use holdfast_wire::files::{
     FileChange, FilesChangesParams, FilesDiffAnswer, FilesDiffParams, FilesEditAnswer, FilesEditParams,
-    FilesListAnswer, FilesListParams, FilesReadAnswer, FilesReadParams, FilesUndoParams, FilesWriteParams,
-    HashKind, WRITE_BYTES_MAX,
+    FilesListAnswer, FilesListParams, FilesReadAnswer, FilesReadParams, FilesUndoParams, FilesWriteParams, HashKind,
+    WRITE_BYTES_MAX,
 };
 use holdfast_wire::gate::ApprovalId;
 use holdfast_wire::{Call, Code, Fault};

@@ -110,8 +110,7 @@ impl Plan {
         let diff = old.zip(bytes_after).and_then(|(old, new)| diff(&target.path, old, new));
         let size_before = target.there.as_ref().map_or(0, |stat| stat.st_size as u64);
         let (before_kind, after_kind) = (HashKind::of_size(size_before), HashKind::of_size(size));
-        let written =
-            Written { path: target.path.clone(), before: hash_before, before_kind, after, after_kind, size };
+        let written = Written { path: target.path.clone(), before: hash_before, before_kind, after, after_kind, size };
         Ok(Plan { target, content, mode: mode.unwrap_or(MODE), kept, before: bytes_before, written, diff })
     }
 

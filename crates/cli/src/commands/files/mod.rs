@@ -177,7 +177,7 @@ fn told(here: &Here, change: &FileChange) -> Result<u8, Failure> {
         (Some(_), Some(undone)) => format!("{path} is as it was before change {undone}\n"),
         (Some(after), None) => {
             format!("wrote {path}: {}, {} {}\n", bytes(change.size), change.after_kind.name(), short(after))
-        },
+        }
     })?;
     Ok(0)
 }
