@@ -101,10 +101,12 @@ pub fn prepare(root: &Path, triple: &str, depth: Depth) -> Result<Cross> {
     Ok(cross)
 }
 
-/// The C library is zig's, not one that came with Rust. Only targets of musl may be told so.
+/// The C library is zig's, not one that came with Rust. Only targets of musl may be told so. And the crate by which the keeper aborts
+/// aborts itself, which Rust's own build says too.
 fn rustc_script(begin: &str) -> String {
     format!(
-        "#!/bin/sh\ncase \"$*\" in *--target*-linux-musl*) set -- \"$@\" -Clink-self-contained=no ;; esac\n{begin} \"$@\"\n"
+        "#!/bin/sh\ncase \"$*\" in *--target*-linux-musl*) set -- \"$@\" -Clink-self-contained=no ;; esac\n\
+         case \"$*\" in *'--crate-name panic_abort '*) set -- \"$@\" -Cpanic=abort ;; esac\n{begin} \"$@\"\n"
     )
 }
 
