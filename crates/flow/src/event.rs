@@ -124,10 +124,15 @@ pub enum Event {
         /// Why.
         why: String,
     },
-    /// Somebody says that it was mended.
+    /// Somebody says that it was mended: code that a worker has decides anew, the newest from here on.
     Unblocked {
         /// Who.
         by: String,
+    },
+    /// A worker decides with this code, from the beginning or since it was mended. The flow goes on with it when newer code comes.
+    Coded {
+        /// The digest of the worker's file.
+        code: String,
     },
     /// Its history was taken back to a step: what follows is decided anew.
     Rewound {

@@ -3,9 +3,11 @@
 mod generations;
 mod outside;
 mod refusal;
+mod rest;
 
 pub use generations::{Child, Rewind};
 pub use refusal::{Refusal, Verdict};
+pub use rest::Wakes;
 
 use crate::command::{Command, OnLost, Run};
 use crate::effect::{Due, Effect, Fires};
@@ -84,8 +86,10 @@ pub struct Flow {
     pub id: String,
     /// What kind of flow it is.
     pub name: String,
-    /// The digest of its code.
+    /// The digest of its definition; empty where a worker's code decides.
     pub code: String,
+    /// The digest of the worker's file that decides; empty: whatever a worker has.
+    pub coded: String,
     /// Who started it.
     pub by: String,
     /// Where its new sessions start.
@@ -196,7 +200,9 @@ impl Flow {
             Event::Unblocked { .. } => {
                 self.blocked = None;
                 self.wants = self.phase == Phase::Going;
+                self.coded.clear();
             }
+            Event::Coded { code } => self.coded.clone_from(code),
             Event::Rewound { generation, .. } => {
                 self.generation = *generation;
                 self.wants = true;
@@ -352,6 +358,17 @@ impl Flow {
 
     /// Takes a decider's answer to the history of `at` events: its new commands, in order.
     pub fn decide(&mut self, at: u64, commands: Vec<(u32, Command)>, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        self.decide_by("", at, commands, now_ms)
+    }
+
+    /// The same of a worker whose file has this digest: the flow goes on with that file.
+    pub fn decide_by(
+        &mut self,
+        code: &str,
+        at: u64,
+        commands: Vec<(u32, Command)>,
+        now_ms: TimeMs,
+    ) -> Result<Decided, Refusal> {
         if at != self.seq || self.blocked.is_some() {
             return Err(Refusal::Moved);
         }
@@ -359,6 +376,9 @@ impl Flow {
             return Err(Refusal::Ended);
         }
         let mut out = Decided::default();
+        if !code.is_empty() && self.coded.is_empty() {
+            self.put(&mut out, Event::Coded { code: code.to_owned() }, now_ms);
+        }
         self.wants = false;
         let mut asked = Vec::new();
         for (n, command) in commands {

@@ -7,7 +7,7 @@
 use holdfast_client::Identity;
 use holdfast_flow::{Command, Event, Lineage};
 use holdfast_flows::protocol::{FlowAnswer, FlowView, Request, Status, Task};
-use holdfast_flows::{Client, database, serve};
+use holdfast_flows::{Client, Keeping, database, serve};
 use holdfast_types::Home;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -119,9 +119,12 @@ fn five() -> Vec<(u32, Command)> {
 fn work(mut client: Client, count: usize, done: &AtomicUsize) {
     let names = vec!["Five".to_owned()];
     while done.load(Ordering::Relaxed) < count {
-        let tasks: Vec<Task> = client.ask(&Request::Tasks { names: names.clone(), max: 32, wait_ms: 100 }).unwrap();
+        let tasks: Vec<Task> =
+            client.ask(&Request::Tasks { names: names.clone(), max: 32, wait_ms: 100, code: String::new() }).unwrap();
         for Task { flow, at, .. } in tasks {
-            client.ask::<Value>(&Request::Turn { flow, at, commands: five(), blocked: None }).unwrap();
+            client
+                .ask::<Value>(&Request::Turn { flow, at, commands: five(), blocked: None, code: String::new() })
+                .unwrap();
             done.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -242,7 +245,8 @@ fn late() {
             let mut client = place.client();
             move || loop {
                 let names = vec!["Until".to_owned()];
-                let tasks: Vec<Task> = client.ask(&Request::Tasks { names, max: 64, wait_ms: 1_000 }).unwrap();
+                let tasks: Vec<Task> =
+                    client.ask(&Request::Tasks { names, max: 64, wait_ms: 1_000, code: String::new() }).unwrap();
                 if tasks.is_empty() && now_ms() > at {
                     return;
                 }
@@ -253,7 +257,13 @@ fn late() {
                     let until = Command::Until { name: "Timer".into(), at_ms: at + number };
                     let end = Command::End { ok: true, value: Value::Null };
                     let commands = if is_new { vec![(0, until)] } else { vec![(1, end)] };
-                    let _ = client.ask::<Value>(&Request::Turn { flow, at: known, commands, blocked: None });
+                    let _ = client.ask::<Value>(&Request::Turn {
+                        flow,
+                        at: known,
+                        commands,
+                        blocked: None,
+                        code: String::new(),
+                    });
                 }
             }
         };
@@ -293,13 +303,16 @@ fn steps() {
     let began = Instant::now();
     for n in 0..=COUNT {
         let names = vec!["Long".to_owned()];
-        let tasks: Vec<Task> = client.ask(&Request::Tasks { names, max: 1, wait_ms: 10_000 }).unwrap();
+        let tasks: Vec<Task> =
+            client.ask(&Request::Tasks { names, max: 1, wait_ms: 10_000, code: String::new() }).unwrap();
         let Task { flow, at, .. } = tasks.into_iter().next().unwrap();
         let next = match n {
             COUNT => Command::End { ok: true, value: Value::Null },
             _ => Command::Sleep { name: "Timer".into(), ms: 0 },
         };
-        client.ask::<Value>(&Request::Turn { flow, at, commands: vec![(n, next)], blocked: None }).unwrap();
+        client
+            .ask::<Value>(&Request::Turn { flow, at, commands: vec![(n, next)], blocked: None, code: String::new() })
+            .unwrap();
     }
     let (cpu, took) = (place.cpu_ms() - before, began.elapsed().as_secs_f64() * 1e3);
     let each = f64::from(COUNT);
@@ -382,7 +395,7 @@ fn main() {
     if let [word, dir] = words.as_slice()
         && word == "serve"
     {
-        serve(&Home::under(dir.as_ref()), "/nonexistent".into()).unwrap();
+        serve(&Home::under(dir.as_ref()), "/nonexistent".into(), Keeping::default()).unwrap();
         return;
     }
     let rows: [(&str, fn()); 6] = [

@@ -5,7 +5,7 @@ use crate::link::Place;
 use crate::peer;
 use crate::protocol::{Answered, Asked, Hello, LINE_BYTES_MAX, Prove, Trouble, VERSION};
 use crate::store::{Store, StoreError};
-use crate::{database, lock_file, socket};
+use crate::{Keeping, database, lock_file, socket};
 use holdfast_abi::address::Address;
 use holdfast_observe::ancestry::Peer;
 use holdfast_types::{Challenge, Home};
@@ -50,7 +50,7 @@ pub enum ServeError {
 }
 
 /// Serves a home's flows until it is told to stop, or nothing is left to do.
-pub fn serve(home: &Home, program: PathBuf) -> Result<Served, ServeError> {
+pub fn serve(home: &Home, program: PathBuf, keeping: Keeping) -> Result<Served, ServeError> {
     let failed = |error| ServeError::Io(socket(home), error);
     holdfast_store::make_dir(&home.state).and_then(|()| holdfast_store::make_dir(&home.run)).map_err(failed)?;
     let lock = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock_file(home));
@@ -65,7 +65,7 @@ pub fn serve(home: &Home, program: PathBuf) -> Result<Served, ServeError> {
     let store = Store::open(&path)?;
     let (tell, inputs) = channel();
     let place = Place { home: home.clone(), program };
-    let engine = Engine::new(store, place, tell.clone())?;
+    let engine = Engine::new(store, place, keeping, tell.clone())?;
     let listener = listen(home).map_err(failed)?;
     let (accepted, home) = (tell, home.clone());
     let accepting = move || accept(&listener, &home, &accepted);

@@ -33,6 +33,8 @@ pub enum FlowCommand {
     Test(FlowWorkerArgs),
     /// Run a flow while its file is being written, anew whenever the file changes; until interrupted
     Dev(FlowDevArgs),
+    /// Print histories as JSON, one event a line
+    Export(FlowExportArgs),
     /// Check a YAML file without starting anything
     Check(FlowCheckArgs),
     /// Show whether the flow service is running; exit with 1 if it is not
@@ -129,6 +131,16 @@ pub struct FlowCancelArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct FlowExportArgs {
+    /// Ids of flows, with all their histories [default: all flows]
+    #[arg(value_name = "FLOW")]
+    pub flows: Vec<String>,
+    /// Only flows that have ended
+    #[arg(long)]
+    pub ended: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct FlowRetryArgs {
     #[command(flatten)]
     pub of: FlowArg,
@@ -138,6 +150,9 @@ pub struct FlowRetryArgs {
     /// The stuck step was done, and printed TEXT
     #[arg(long, value_name = "TEXT", conflicts_with = "failed")]
     pub done: Option<String>,
+    /// Decide by the newest code from here on, also where nothing is blocked; `flow test` says before what that would block
+    #[arg(long, conflicts_with_all = ["failed", "done"])]
+    pub new_code: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -62,7 +62,7 @@ fn nonsense_ends_or_is_told_and_the_service_goes_on() {
     // A worker that answers for a flow that it was not given, and for one that is not there.
     kitchen.start("flow: A\nsteps:\n- sleep: 1000s\n", "A-1");
     for flow in ["A-1", "none"] {
-        let turn = Request::Turn { flow: flow.into(), at: 1, commands: vec![], blocked: None };
+        let turn = Request::Turn { flow: flow.into(), at: 1, commands: vec![], blocked: None, code: String::new() };
         assert!(client.ask::<Value>(&turn).is_err(), "{flow}");
     }
     assert_eq!(kitchen.service_pid(), pid);

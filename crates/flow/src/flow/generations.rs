@@ -130,6 +130,8 @@ impl Flow {
         let stays = |event: &Event| match event {
             Event::Started { .. } | Event::Signal { .. } | Event::Rewound { .. } => true,
             Event::Asked { n, .. } | Event::Tried { n, .. } | Event::Stuck { n, .. } | Event::Done { n, .. } => *n < to,
+            // What is done anew is decided by the newest code.
+            Event::Coded { .. } => false,
             Event::Blocked { .. }
             | Event::Unblocked { .. }
             | Event::Continued { .. }

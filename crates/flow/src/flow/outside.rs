@@ -101,6 +101,22 @@ impl Flow {
         Ok(out)
     }
 
+    /// Somebody wants the newest code to decide from here on, though nothing is blocked.
+    pub fn recode(&mut self, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        let mut out = Decided::default();
+        if self.phase != Phase::Going {
+            return Err(Refusal::Ended);
+        }
+        let was_blocked = self.blocked.is_some();
+        self.put(&mut out, Event::Unblocked { by: by.to_owned() }, now_ms);
+        if was_blocked {
+            out.effects.extend(self.resume());
+        } else {
+            out.effects.push(Effect::Decide);
+        }
+        Ok(out)
+    }
+
     /// Somebody has mended something: a blocked flow goes on, a stuck step gets its verdict.
     pub fn retry(&mut self, verdict: &Verdict, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
         let mut out = Decided::default();

@@ -7,7 +7,6 @@ use crate::protocol::Trouble;
 use crate::store::Row;
 use holdfast_flow::{Event, Flow, Lineage, Parent, Recorded, State, text_of};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 impl Engine {
     /// Starts the flow of a step, or finds it: it runs, or has ended while nobody told its parent.
@@ -32,7 +31,7 @@ impl Engine {
         input: Value,
         parent: Parent,
     ) -> Result<(), Trouble> {
-        if self.live.len() >= OPEN_FLOWS_MAX {
+        if self.open_flows() >= OPEN_FLOWS_MAX {
             return Err(Trouble::new("too_many", format!("{OPEN_FLOWS_MAX} flows are open")));
         }
         let Some(live) = self.live.get(id) else { return Ok(()) };
@@ -50,8 +49,7 @@ impl Engine {
         let mut flow = Flow::new(id);
         let decided = flow.start(started, now_ms());
         let definition = self.definition(&flow.code, &flow.name).map_err(|error| unrecorded(&error))?;
-        let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
-        self.live.insert(id.to_owned(), live);
+        self.live.insert(id.to_owned(), Live::new(flow, definition));
         self.note(id, (0, 1), decided)?;
         self.decide(id)
     }
@@ -79,6 +77,7 @@ impl Engine {
     /// Cancels the flow of a step whose own flow ends; one that never began is over at once.
     pub(super) fn stop_child(&mut self, id: &str, n: u32, child: &str) {
         let is_own = |parent: &Option<Parent>| parent.as_ref().is_some_and(|one| one.flow == id && one.n == n);
+        self.awaken(child);
         match self.live.get(child).map(|live| is_own(&live.flow.parent)) {
             Some(true) => {
                 let by = self.live.get(id).map(|live| live.flow.by.clone()).unwrap_or_default();

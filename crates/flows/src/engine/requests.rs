@@ -1,7 +1,7 @@
 //! What clients ask for.
 
 use super::views::{in_json, unrecorded};
-use super::{Awaited, Engine, INPUT_BYTES_MAX, OPEN_FLOWS_MAX, Reply, Waiter};
+use super::{Awaited, Engine, INPUT_BYTES_MAX, LISTED_MAX, OPEN_FLOWS_MAX, Reply, Waiter};
 use crate::clock::now_ms;
 use crate::protocol::{Request, StartAnswer, Status, Trouble};
 use crate::store::{Row, StoreError};
@@ -30,6 +30,10 @@ impl Engine {
                 let only = (vouched && by.handle.class() != ActorClass::Human).then_some(who);
                 let what = Awaited::Change { all, after, only };
                 self.listed(Waiter { connection, id, reply: reply.clone(), what }, wait_ms)
+            }
+            Request::Histories { after } => {
+                let listed = self.store.histories(after, LISTED_MAX).map_err(|error| unrecorded(&error))?;
+                in_json(&listed).map(Some)
             }
             Request::Get { flow, after, wait_ms, generation } => {
                 let answer = self.get(&flow, after, generation)?;
@@ -64,24 +68,28 @@ impl Engine {
                 self.rewind(&flow, &asked, by)?;
                 self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
             }
-            Request::Tasks { names, max, wait_ms } => {
-                let what = Awaited::Task { by: who, names, max: max.clamp(1, 64) };
+            Request::Tasks { names, max, wait_ms, code } => {
+                let what = Awaited::Task { by: who, names, max: max.clamp(1, 64), code };
                 let waiter = Waiter { connection, id, reply: reply.clone(), what };
                 if !self.hand_out(&waiter) {
                     self.wait(waiter, wait_ms);
                 }
                 Ok(None)
             }
-            Request::Turn { flow, at, commands, blocked } => {
-                self.turn(connection, &flow, &who, at, commands, blocked)?;
+            Request::Turn { flow, at, commands, blocked, code } => {
+                self.turn(connection, &flow, &who, at, (commands, blocked), &code)?;
                 Ok(Some(json!({})))
             }
+            Request::Keep { text, file } => in_json(&self.keep(&text, &file)?).map(Some),
+            Request::Code { code } => in_json(&self.kept(code)?).map(Some),
             Request::Status {} => in_json(&Status {
                 pid: std::process::id(),
                 version: env!("CARGO_PKG_VERSION").into(),
-                open: self.live.len(),
+                open: self.open_flows(),
+                in_memory: self.flows_in_memory(),
                 timers: self.clock.len(),
                 database: self.store.path().display().to_string(),
+                trouble: self.trouble.clone(),
             })
             .map(Some),
             Request::Stop {} => {
@@ -136,16 +144,15 @@ impl Engine {
             }
             None => self.next_id(&name).map_err(|error| unrecorded(&error))?,
         };
-        let digest =
-            code.as_ref().map_or(String::new(), |text| holdfast_types::hex_text(&Sha256::digest(text.as_bytes())));
+        let digest = code.as_ref().map_or(String::new(), |text| digest(text));
         if self.store.row(&id).map_err(|error| unrecorded(&error))?.is_some() {
             return self.started_before(&id, &name, &digest, &input, by);
         }
-        if self.live.len() >= OPEN_FLOWS_MAX {
+        if self.open_flows() >= OPEN_FLOWS_MAX {
             return Err(Trouble::new("too_many", format!("{OPEN_FLOWS_MAX} flows are open")));
         }
         if let Some(text) = &code {
-            self.store.keep_code(&digest, text).map_err(|error| unrecorded(&error))?;
+            self.store.keep_code(&digest, text, "").map_err(|error| unrecorded(&error))?;
         }
         let (nonce, by, lineage) = (nonce()?, by.to_owned(), Lineage::default());
         self.begin(&id, Event::Started { name, input, code: digest, by, nonce, cwd, skip_timers, lineage })?;
@@ -199,12 +206,16 @@ impl Engine {
             Request::Rewind { .. }
             | Request::Tasks { .. }
             | Request::Turn { .. }
+            | Request::Keep { .. }
+            | Request::Histories { .. }
+            | Request::Code { .. }
             | Request::Status {}
             | Request::Stop {} => Err(Trouble::new("denied", "the host does not pass this on".to_owned())),
         }
     }
 
-    pub(super) fn must_steer(&self, id: &str, by: &Actor) -> Result<(), Trouble> {
+    pub(super) fn must_steer(&mut self, id: &str, by: &Actor) -> Result<(), Trouble> {
+        self.awaken(id);
         let Some(live) = self.live.get(id) else { return Err(self.not_open(id)) };
         if by.handle.class() == ActorClass::Human || live.flow.by == by.handle.to_string() {
             return Ok(());
@@ -219,9 +230,10 @@ impl Engine {
             "again" => Verdict::Again,
             "failed" => Verdict::Failed,
             "done" => Verdict::Done(value),
+            "code" => return self.try_change(id, |flow| flow.recode(&by.handle.to_string(), now_ms())),
             other => {
                 let trouble = Trouble::new("bad_request", format!("invalid verdict {other:?}"));
-                return Err(trouble.hint("use again, failed or done"));
+                return Err(trouble.hint("use again, failed, done or code"));
             }
         };
         if self.live.get(id).is_some_and(|live| live.flow.waits().iter().any(|one| one.stuck.is_some())) {
@@ -254,6 +266,11 @@ impl Engine {
             Err(error) => unrecorded(&error),
         }
     }
+}
+
+/// The name of a text: its SHA-256.
+pub(super) fn digest(text: &str) -> String {
+    holdfast_types::hex_text(&Sha256::digest(text.as_bytes()))
 }
 
 /// Random: an id that is used again later is another flow, with other keys.

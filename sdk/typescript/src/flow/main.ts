@@ -53,7 +53,7 @@ export async function main(words: readonly string[]): Promise<number> {
   try {
     if (option === "--test") return await test();
     say(`worker for ${[...FLOWS.keys()].sort().join(", ")}`);
-    return await new Worker({ log: say }).run();
+    return await new Worker({ log: say, file: resolve(file) }).run();
   } catch (error) {
     say(`error: ${error instanceof Error ? error.message : told(error)}`);
     const hint = (error as { hint?: string }).hint;

@@ -10,7 +10,8 @@ import { mustBeOurs } from "../node/trust.js";
 import { open } from "../node/unix.js";
 import { pause } from "../signals.js";
 import { type HistoryEvent } from "./book.js";
-import { FLOWS, Replay, type Flow } from "./replay.js";
+import { FLOWS, Replay, type Decision, type Flow } from "./replay.js";
+import { Shelf, Unloadable } from "./shelf.js";
 
 const VERSION = 1;
 /** Flows whose functions are kept where they are: for these the service sends only what is new. */
@@ -46,6 +47,8 @@ export interface WorkerOptions {
   home?: string;
   /** The program that starts a service where none runs; otherwise HOLDFAST_BIN, or `holdfast`. */
   program?: string;
+  /** The file that the functions come from: the service keeps it, and flows that began with an older one go on with that. */
+  file?: string;
   /** Hears what the worker has to say. */
   log?: (text: string) => void;
   /** The environment that all of this is looked up in. */
@@ -55,9 +58,16 @@ export interface WorkerOptions {
 interface Task {
   flow: string;
   name: string;
+  code?: string;
   at: number;
   from: number;
   history: HistoryEvent[];
+}
+
+/** What stays of a flow between two tasks. */
+interface Held {
+  replay: Replay;
+  code: string;
 }
 
 /** A connection to the flow service that has proven who speaks. */
@@ -193,10 +203,12 @@ export async function testHistories(options: WorkerOptions = {}): Promise<Array<
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #flows: ReadonlyMap<string, Flow>;
+  readonly #shelf: Shelf;
 
   constructor(options: WorkerOptions = {}) {
     this.#options = options;
     this.#flows = options.flows ?? FLOWS;
+    this.#shelf = new Shelf(this.#flows, options.file);
   }
 
   #log(text: string): void {
@@ -221,24 +233,35 @@ export class Worker {
 
   async #serve(connection: Connection): Promise<never> {
     // In the order of their last use.
-    const held = new Map<string, Replay>();
-    const asked = { names: [...this.#flows.keys()].sort(), max: 32, wait_ms: WAIT_MS };
+    const held = new Map<string, Held>();
+    const own = await this.#shelf.register(connection);
+    const ours = own === "" ? {} : { code: own };
+    const asked = { names: [...this.#flows.keys()].sort(), max: 32, wait_ms: WAIT_MS, ...ours };
     for (;;) {
       for (const task of await connection.ask<Task[]>("tasks", asked)) {
-        const replay = await this.#take(connection, task, held.get(task.flow));
+        const code = task.code || own;
+        const before = held.get(task.flow);
         held.delete(task.flow);
-        const decision = await replay.decide();
+        let replay: Replay | undefined;
+        let decision: Decision;
+        try {
+          replay = await this.#take(connection, task, code, before?.code === code ? before.replay : undefined);
+          decision = await replay.decide();
+        } catch (error) {
+          if (!(error instanceof Unloadable)) throw error;
+          decision = { blocked: error.message };
+        }
         if ("blocked" in decision) this.#log(`${task.flow} is blocked: ${decision.blocked}`);
         try {
-          await connection.ask("turn", { flow: task.flow, at: task.at, ...decision });
+          await connection.ask("turn", { flow: task.flow, at: task.at, ...decision, ...(code === "" ? {} : { code }) });
         } catch (error) {
           if (!(error instanceof Trouble)) throw error;
           // Somebody else was faster, or it has ended: whatever is next comes as a task.
           this.#log(`${task.flow}: ${error.message}`);
           continue;
         }
-        if ("blocked" in decision || decision.commands.some(([, command]) => ["end", "continue"].includes(command.do))) continue;
-        held.set(task.flow, replay);
+        if (!replay || "blocked" in decision || decision.commands.some(([, command]) => ["end", "continue"].includes(command.do))) continue;
+        held.set(task.flow, { replay, code });
         const [oldest] = held.keys();
         if (held.size > HELD_MAX && oldest !== undefined) held.delete(oldest);
       }
@@ -246,13 +269,12 @@ export class Worker {
   }
 
   /** The flow's function where it was, or anew, with everything that this task knows. */
-  async #take(connection: Connection, task: Task, held: Replay | undefined): Promise<Replay> {
+  async #take(connection: Connection, task: Task, code: string, held: Replay | undefined): Promise<Replay> {
     if (held && task.from > 0) {
       held.feed(task.history);
       return held;
     }
-    const run = this.#flows.get(task.name);
-    if (!run) throw new HoldfastError("protocol", `the flow service asks about ${task.name}, which this worker does not have`);
+    const run = await this.#shelf.run(connection, task.name, code);
     const replay = new Replay(task.flow, run);
     // Held no longer: all of its history again, as far as this task knows it.
     const known = task.from > 0 ? (await connection.ask<Task>("get", { flow: task.flow })).history.slice(0, task.at) : task.history;

@@ -1,6 +1,7 @@
 //! `holdfast flow`: durable flows. Each command asks the flow service, which is started where it does not run.
 
 mod dev;
+mod export;
 mod service;
 mod show;
 mod worker;
@@ -45,6 +46,7 @@ pub fn flow(here: &Here, command: &FlowCommand) -> Result<u8, Failure> {
         FlowCommand::Worker(args) => worker::worker(here, &args.file, &[]),
         FlowCommand::Test(args) => worker::worker(here, &args.file, &["--test"]),
         FlowCommand::Dev(args) => dev::dev(here, args),
+        FlowCommand::Export(args) => export::export(here, args),
         FlowCommand::Check(args) => check(here, args),
         FlowCommand::Status => service::status(here),
         FlowCommand::Stop => service::stop(here),
@@ -239,6 +241,7 @@ fn cancel(here: &Here, args: &FlowCancelArgs) -> Result<u8, Failure> {
 
 fn retry(here: &Here, args: &FlowRetryArgs) -> Result<u8, Failure> {
     let (verdict, value) = match (&args.done, args.failed) {
+        _ if args.new_code => ("code", Value::Null),
         (Some(text), _) => ("done", json!({ "output": text })),
         (None, true) => ("failed", Value::Null),
         (None, false) => ("again", Value::Null),

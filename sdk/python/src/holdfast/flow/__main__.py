@@ -53,7 +53,7 @@ def main() -> int:
         return _test()
     _say(f"worker for {', '.join(sorted(FLOWS))}")
     try:
-        Worker(log=_say).run()
+        Worker(log=_say, file=path.resolve()).run()
     except KeyboardInterrupt:
         return 130
     return 0

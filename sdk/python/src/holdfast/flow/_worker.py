@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from .._fault import HoldfastError, Unreachable
@@ -114,15 +115,63 @@ def test_histories(
         connection.close()
 
 
+class Unloadable(Exception):
+    """The file that a flow goes on with does not load, or has no such flow."""
+
+
+class Shelf:
+    """Files of flows by their digests: flows go on with the one they began with, whatever the worker's own says by now."""
+
+    def __init__(self, flows: Mapping[str, Function], file: Path | None) -> None:
+        self.flows, self.file = flows, file
+        self.text = file.read_text() if file is not None else ""
+        self.code = ""
+        self._older: dict[str, Mapping[str, Function]] = {}
+
+    def register(self, connection: Connection) -> None:
+        """Has the service keep the worker's own file."""
+        if self.file is not None:
+            self.code = connection.ask("keep", text=self.text, file=self.file.name)["code"]
+
+    def function(self, connection: Connection, name: str, code: str) -> Function:
+        """The function that decides about a flow of this name and code."""
+        flows = self.flows if code in ("", self.code) or self.file is None else self._old(connection, code)
+        if name not in flows:
+            raise Unloadable(f"the file that it began with (digest {code[:12]}) has no flow {name}")
+        return flows[name]
+
+    def _old(self, connection: Connection, code: str) -> Mapping[str, Function]:
+        if code not in self._older:
+            try:
+                text = connection.ask("code", code=code)["text"]
+            except Trouble as trouble:
+                raise Unloadable(str(trouble)) from trouble
+            own = dict(FLOWS)
+            FLOWS.clear()
+            try:
+                # What it imports is what is there now: only the file itself was kept.
+                scope = {"__name__": "__flows__", "__file__": str(self.file)}
+                exec(compile(text, f"{self.file}@{code[:12]}", "exec"), scope)
+                self._older[code] = dict(FLOWS)
+            except Exception as error:
+                raise Unloadable(f"the file that it began with (digest {code[:12]}) does not load: {error}") from error
+            finally:
+                FLOWS.clear()
+                FLOWS.update(own)
+        return self._older[code]
+
+
 class Worker:
-    """Decides about flows of its own actor. `flows` are functions by name; by default those that `@flow` marked."""
+    """Decides about flows of its own actor. `flows` are functions by name; by default those that `@flow` marked. With `file`, where
+    they come from, the service keeps that file, and flows that began with an older one go on with that."""
 
     def __init__(
         self, flows: Mapping[str, Function] | None = None, *, home: Home | None = None, actor: str | None = None,
-        log: Callable[[str], None] | None = None,
+        log: Callable[[str], None] | None = None, file: Path | None = None,
     ) -> None:  # fmt: skip
         self.flows = FLOWS if flows is None else flows
         self._home, self._actor, self._log = home, actor, log or (lambda _: None)
+        self._shelf = Shelf(self.flows, file)
 
     def run(self) -> None:
         """Works until it is interrupted; a service that dies is found again."""
@@ -138,11 +187,24 @@ class Worker:
 
     def _serve(self, connection: Connection) -> None:
         held: OrderedDict[str, Replay] = OrderedDict()
+        shelf = self._shelf
+        shelf.register(connection)
+        ours = {"code": shelf.code} if shelf.code else {}
         while True:
-            for task in connection.ask("tasks", names=sorted(self.flows), max=32, wait_ms=WAIT_MS):
+            for task in connection.ask("tasks", names=sorted(self.flows), max=32, wait_ms=WAIT_MS, **ours):
                 flow = task["flow"]
                 replay = held.pop(flow, None)
                 history = task["history"]
+                decides = task.get("code") or shelf.code
+                try:
+                    function = shelf.function(connection, task["name"], decides)
+                except Unloadable as why:
+                    self._log(f"{flow} is blocked: {why}")
+                    self._turn(connection, task, {"blocked": str(why)})
+                    continue
+                if replay is not None and replay.code != decides:
+                    replay.close()
+                    replay = None
                 if task["from"] == 0 or replay is None:
                     if task["from"]:
                         # Held no longer: all of its history again, as far as this task knows it.
@@ -150,15 +212,12 @@ class Worker:
                     if replay is not None:
                         replay.close()
                     replay = Replay(flow)
-                replay.feed(history, self.flows[task["name"]])
+                    replay.code = decides
+                replay.feed(history, function)
                 answer = replay.decide()
                 if "blocked" in answer:
                     self._log(f"{flow} is blocked: {answer['blocked']}")
-                try:
-                    connection.ask("turn", flow=flow, at=task["at"], **answer)
-                except Trouble as trouble:
-                    # Somebody else was faster, or it has ended: whatever is next comes as a task.
-                    self._log(f"{flow}: {trouble}")
+                if not self._turn(connection, task, {**answer, **({"code": decides} if decides else {})}):
                     replay.close()
                     continue
                 if "blocked" in answer or any(command["do"] in ("end", "continue") for _, command in answer["commands"]):
@@ -167,3 +226,13 @@ class Worker:
                 held[flow] = replay
                 if len(held) > HELD_MAX:
                     held.popitem(last=False)[1].close()
+
+    def _turn(self, connection: Connection, task: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
+        """Answers a task; whether the answer was taken."""
+        try:
+            connection.ask("turn", flow=task["flow"], at=task["at"], **answer)
+        except Trouble as trouble:
+            # Somebody else was faster, or it has ended: whatever is next comes as a task.
+            self._log(f"{task['flow']}: {trouble}")
+            return False
+        return True
