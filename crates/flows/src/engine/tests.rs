@@ -385,3 +385,57 @@ fn code_is_kept_for_flows_that_go_on_with_it_and_others_workers_get_only_what_th
     rig.ask(human).unwrap();
     assert_eq!(tasks(&rig, &second)[0]["code"], Value::Null, "the newest decides from here on");
 }
+
+#[test]
+fn a_worker_that_answers_twice_late_or_nonsense_changes_nothing_that_was_decided() {
+    let dir = tempfile::tempdir().unwrap();
+    let rig = Rig::start(dir.path(), None);
+    let (flow, name) = ("F-1".to_owned(), Some("F".to_owned()));
+    let start =
+        Request::Start { flow: Some(flow), definition: None, name, input: Value::Null, cwd: None, skip_timers: false };
+    rig.ask(start).unwrap();
+    let asks = |at: u64, n: u32, name: &str| {
+        let command = Command::Signal { name: name.into(), timeout_ms: None };
+        Request::Turn { flow: "F-1".into(), at, commands: vec![(n, command)], blocked: None, code: String::new() }
+    };
+    let task = || rig.ask(Request::Tasks { names: vec!["F".into()], max: 4, wait_ms: 1, code: String::new() }).unwrap();
+    let refused = |turn: Request| rig.ask(turn).unwrap_err().code;
+    let status = || {
+        let get = Request::Get { flow: "F-1".into(), after: 0, wait_ms: 0, generation: None };
+        let seen = rig.ask(get).unwrap();
+        (seen["status"].as_str().unwrap().to_owned(), seen["events"].as_u64().unwrap())
+    };
+    assert_eq!(refused(asks(1, 0, "go")), "history_moved", "nobody asked it");
+    assert_eq!(task().as_array().unwrap().len(), 1);
+    assert_eq!(task(), Value::Array(Vec::new()), "one worker at a time");
+    assert_eq!(refused(asks(7, 0, "go")), "history_moved", "a history that there is not");
+    assert_eq!(task()[0]["at"], 1, "somebody else may try");
+    let big = Value::String("x".repeat(70_000));
+    let end = vec![(0, Command::End { ok: true, value: big })];
+    let too_long = Request::Turn { flow: "F-1".into(), at: 1, commands: end, blocked: None, code: String::new() };
+    rig.ask(too_long).unwrap();
+    assert_eq!(status().0, "BLOCKED", "a value without bounds");
+    let retry = || Request::Retry { flow: "F-1".into(), verdict: "again".into(), value: Value::Null };
+    rig.ask(retry()).unwrap();
+    let at = task()[0]["at"].as_u64().unwrap();
+    rig.ask(asks(at, 5, "go")).unwrap();
+    assert_eq!(status().0, "BLOCKED", "a number that is not the next");
+    rig.ask(retry()).unwrap();
+    let at = task()[0]["at"].as_u64().unwrap();
+    rig.ask(asks(at, 0, "go")).unwrap();
+    let before = status();
+    assert_eq!(before.0, "WAITING_FOR(go)");
+    assert_eq!(refused(asks(at, 0, "stop")), "history_moved", "the same turn once more");
+    assert_eq!(status(), before);
+    // Late: another event came between its task and its answer.
+    rig.ask(a_signal("F-1")).unwrap();
+    let at = task()[0]["at"].as_u64().unwrap();
+    let other = Request::Signal { flow: "F-1".into(), name: "other".into(), value: Value::Null, signal: String::new() };
+    rig.ask(other).unwrap();
+    assert_eq!(refused(asks(at, 1, "next")), "history_moved");
+    assert_eq!(task()[0]["at"], at + 1);
+    // One that never answers loses its task when it goes.
+    rig.tell.send(Input::Gone(1)).unwrap();
+    rig.tell.send(Input::Came).unwrap();
+    assert_eq!(task()[0]["at"], at + 1);
+}
