@@ -11,7 +11,7 @@ pub use rest::Wakes;
 
 use crate::command::{Command, OnLost, Run};
 use crate::effect::{Due, Effect, Fires};
-use crate::event::{Event, Outcome, Parent, Recorded, RunState};
+use crate::event::{Event, Hosted, Outcome, Parent, Recorded, RunState};
 use crate::shell::fill_output;
 use crate::{EVENTS_MAX, OPEN_MAX};
 use holdfast_types::TimeMs;
@@ -90,6 +90,8 @@ pub struct Flow {
     pub code: String,
     /// The digest of the worker's file that decides; empty: whatever a worker has.
     pub coded: String,
+    /// The service starts workers with that file by itself.
+    pub hosted: Option<Hosted>,
     /// Who started it.
     pub by: String,
     /// Where its new sessions start.
@@ -200,9 +202,14 @@ impl Flow {
             Event::Unblocked { .. } => {
                 self.blocked = None;
                 self.wants = self.phase == Phase::Going;
-                self.coded.clear();
+                if self.hosted.is_none() {
+                    self.coded.clear();
+                }
             }
-            Event::Coded { code } => self.coded.clone_from(code),
+            Event::Coded { code, hosted } => {
+                self.coded.clone_from(code);
+                self.hosted.clone_from(hosted);
+            }
             Event::Rewound { generation, .. } => {
                 self.generation = *generation;
                 self.wants = true;
@@ -356,6 +363,13 @@ impl Flow {
         out
     }
 
+    /// Begins, and is decided by this file, with which the service starts workers by itself.
+    pub fn start_hosted(&mut self, started: Event, (code, hosted): (String, Hosted), now_ms: TimeMs) -> Decided {
+        let mut out = self.start(started, now_ms);
+        self.put(&mut out, Event::Coded { code, hosted: Some(hosted) }, now_ms);
+        out
+    }
+
     /// Takes a decider's answer to the history of `at` events: its new commands, in order.
     pub fn decide(&mut self, at: u64, commands: Vec<(u32, Command)>, now_ms: TimeMs) -> Result<Decided, Refusal> {
         self.decide_by("", at, commands, now_ms)
@@ -377,7 +391,7 @@ impl Flow {
         }
         let mut out = Decided::default();
         if !code.is_empty() && self.coded.is_empty() {
-            self.put(&mut out, Event::Coded { code: code.to_owned() }, now_ms);
+            self.put(&mut out, Event::Coded { code: code.to_owned(), hosted: None }, now_ms);
         }
         self.wants = false;
         let mut asked = Vec::new();

@@ -97,7 +97,16 @@ fn now_ms() -> u64 {
 
 fn named(flow: String, name: &str) -> Request {
     let (flow, name) = (Some(flow), Some(name.to_owned()));
-    Request::Start { flow, definition: None, name, input: Value::Null, cwd: None, skip_timers: false }
+    Request::Start {
+        flow,
+        definition: None,
+        name,
+        input: Value::Null,
+        cwd: None,
+        skip_timers: false,
+        code: String::new(),
+        hosted: None,
+    }
 }
 
 fn percent(values: &mut [f64], part: f64) -> f64 {
@@ -205,6 +214,8 @@ fn asleep() {
                         input: Value::Null,
                         cwd: None,
                         skip_timers: false,
+                        code: String::new(),
+                        hosted: None,
                     };
                     client.ask::<Value>(&start).unwrap();
                 }

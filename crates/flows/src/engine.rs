@@ -8,6 +8,7 @@
 mod changes;
 mod children;
 mod forgetting;
+mod hosting;
 mod requests;
 mod rest;
 #[cfg(test)]
@@ -17,6 +18,8 @@ mod views;
 mod workers;
 
 use self::changes::Changes;
+use self::hosting::Hosting;
+pub use self::hosting::Tickets;
 use self::rest::Resting;
 use self::views::{in_json, refused, unrecorded};
 use crate::Keeping;
@@ -55,6 +58,17 @@ const IDLE_MS: u64 = 60_000;
 /// Where the answer to a request goes.
 pub type Reply = Sender<(u64, Result<Value, Trouble>)>;
 
+/// As what a client asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It has proven its key.
+    Own,
+    /// The host speaks for it: it may be far away.
+    Vouched,
+    /// A worker that the service started with the file of this digest.
+    Hosted(String),
+}
+
 /// Something that arrived.
 #[derive(Debug)]
 pub enum Input {
@@ -64,8 +78,8 @@ pub enum Input {
         connection: u64,
         /// Who.
         by: Actor,
-        /// The host speaks for it: it may be far away.
-        vouched: bool,
+        /// As what.
+        standing: Standing,
         /// The question's number.
         id: u64,
         /// What.
@@ -122,6 +136,7 @@ enum Timer {
     Flow(String, u32, u32, Fires),
     Resume(String),
     Waiter(u64),
+    Worker(String, String),
     Lease(String, u64),
     Idle(u64),
 }
@@ -169,6 +184,8 @@ enum Awaited {
         max: usize,
         /// The digest of the worker's file.
         code: String,
+        /// The service started it.
+        hosted: bool,
     },
     /// A change of any flow; of one actor's alone where it sees no others.
     Change {
@@ -209,6 +226,9 @@ pub struct Engine {
     has_ended: bool,
     /// When what ended long ago was removed last.
     forgot_ms: u64,
+    /// Workers that the service starts.
+    hosting: HashMap<(String, String), Hosting>,
+    tickets: Tickets,
     /// Why that failed.
     trouble: Option<String>,
     keeping: Keeping,
@@ -242,6 +262,8 @@ impl Engine {
             is_stopping: false,
             has_ended: false,
             forgot_ms: 0,
+            hosting: HashMap::new(),
+            tickets: Tickets::default(),
             trouble: None,
             keeping,
         };
@@ -257,6 +279,11 @@ impl Engine {
             }
         }
         Ok(engine)
+    }
+
+    /// What workers show that this service started.
+    pub fn tickets(&self) -> Tickets {
+        self.tickets.clone()
     }
 
     /// Serves until it is told to stop, or nothing is left to do.
@@ -380,10 +407,15 @@ impl Engine {
     }
 
     fn take(&mut self, input: Input) {
+        let Some(input) = self.of_worker(input) else { return };
         match input {
-            Input::Asked { connection, by, vouched, id, request, reply } => {
-                let may = if vouched { self.may_ask_from_afar(&by, &request) } else { Ok(()) };
-                let now = may.and_then(|()| self.asked((connection, vouched), &by, id, request, &reply));
+            Input::Asked { connection, by, standing, id, request, reply } => {
+                let may = match &standing {
+                    Standing::Own => Ok(()),
+                    Standing::Vouched => self.may_ask_from_afar(&by, &request),
+                    Standing::Hosted(code) => self.may_ask_hosted(&by, code, &request),
+                };
+                let now = may.and_then(|()| self.asked((connection, &standing), &by, id, request, &reply));
                 if let Some(answer) = now.transpose() {
                     self.answers.push((reply, id, answer));
                 }
@@ -439,6 +471,7 @@ impl Engine {
                 self.resume(&id);
             }
             Timer::Waiter(number) => self.late(number),
+            Timer::Worker(by, code) => self.worker_again((by, code)),
             Timer::Lease(id, lease) => self.unlease(&id, lease),
             Timer::Idle(life) => {
                 self.is_stopping |= life == self.life && self.open_flows() == 0 && self.connections == 0;

@@ -3,7 +3,7 @@
 //! The service speaks first, with a challenge; the client proves its key by signing it; then it asks, and each answer carries the
 //! number of its question.
 
-use holdfast_flow::{Command, Recorded, State, Waits};
+use holdfast_flow::{Command, Hosted, Recorded, State, Waits};
 use holdfast_types::{Actor, Challenge, Signature, TimeMs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,6 +39,9 @@ pub struct Prove {
     /// Its signature over the challenge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
+    /// In place of a signature: what the service gave to a worker that it started. Such a worker decides, and asks for nothing else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ticket: String,
     /// The host speaks for this actor, which it has seen proof of.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouched: bool,
@@ -91,6 +94,12 @@ pub enum Request {
         /// It does not wait for `sleep` and `until`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         skip_timers: bool,
+        /// The digest of a file that was kept: the service starts workers with it whenever the flow is to be decided about.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
+        /// How.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosted: Option<Hosted>,
     },
     /// Lists flows, the newest first; can wait for a change.
     List {
@@ -172,9 +181,12 @@ pub enum Request {
         /// `again`, `failed`, `done`, or `code`: the newest code decides from here on, also where nothing is blocked.
         #[serde(default = "again")]
         verdict: String,
-        /// With `done`: what the step gave.
+        /// With `done`: what the step gave; with `code`: the digest of a file that was kept, if the service starts workers with it.
         #[serde(default)]
         value: Value,
+        /// How.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosted: Option<Hosted>,
     },
     /// A worker asks for flows of its actor to decide about.
     Tasks {

@@ -176,7 +176,7 @@ impl Store {
                         .prepare_cached("INSERT INTO flows (id, name, started_ms, code) VALUES (?, ?, ?, ?)")?;
                     new.execute(params![id, name, now_ms as i64, code])?;
                 }
-                Event::Coded { code } => {
+                Event::Coded { code, .. } => {
                     self.sql.prepare_cached("UPDATE flows SET code = ? WHERE id = ?")?.execute([code, id])?;
                 }
                 Event::Ended { .. } => {

@@ -177,6 +177,17 @@ it("a flow goes on with the code it began with, and the newest is blocked where 
   expect(await shop.test(file)).toEqual({ code: 0, stdout: "C-2: fine\nC-1: fine\n2 histories, 0 would be blocked\n" });
 });
 
+it("a flow from a file gets its workers from the service, with the file as it was then", async () => {
+  const shop = new Workshop();
+  const file = shop.write("hosted.mjs", CHANGING);
+  await shop.holdfast("flow", "start", file, "--id", "H-1");
+  await shop.untilStatus("H-1", "WAITING_FOR(go)");
+  shop.write("hosted.mjs", "this is no longer JavaScript");
+  process.kill(JSON.parse(await shop.holdfast("--json", "flow", "status")).pid, "SIGKILL");
+  await shop.holdfast("flow", "signal", "H-1", "go");
+  expect((await shop.untilStatus("H-1", "COMPLETED")).value).toBe("done \u2028");
+});
+
 it("a flow with children continues as new, whatever dies", async () => {
   const shop = new Workshop();
   const file = shop.write("family.mjs", FAMILY);

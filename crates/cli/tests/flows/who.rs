@@ -37,7 +37,8 @@ fn a_stranger_and_a_forged_proof_are_refused_and_the_socket_is_the_users_own() {
     }
     let hello: holdfast_flows::protocol::Hello = serde_json::from_slice(&line).unwrap();
     let (actor, signature) = (tester.actor().clone(), tester.answer(&hello.challenge));
-    let prove = holdfast_flows::protocol::Prove { actor, signature: Some(signature), vouched: false };
+    let prove =
+        holdfast_flows::protocol::Prove { actor, signature: Some(signature), ticket: String::new(), vouched: false };
     stream.write_all(format!("{}\n", serde_json::to_string(&prove).unwrap()).as_bytes()).unwrap();
     let mut told = String::new();
     stream.read_to_string(&mut told).unwrap();

@@ -5,7 +5,7 @@ use super::{Engine, Live, OPEN_FLOWS_MAX};
 use crate::clock::now_ms;
 use crate::protocol::Trouble;
 use crate::store::Row;
-use holdfast_flow::{Event, Flow, Lineage, Parent, Recorded, State, text_of};
+use holdfast_flow::{Event, Flow, Hosted, Lineage, Parent, Recorded, State, text_of};
 use serde_json::{Value, json};
 
 impl Engine {
@@ -41,13 +41,18 @@ impl Engine {
         let (by, cwd, skip_timers) = (live.flow.by.clone(), live.flow.cwd.clone(), live.flow.skips_timers());
         let lineage = Lineage { parent: Some(parent), ..Lineage::default() };
         let nonce = super::requests::nonce()?;
-        self.begin(child, Event::Started { name, input, code, by, nonce, cwd, skip_timers, lineage })
+        let hosted =
+            live.flow.hosted.clone().filter(|how| how.names.contains(&name)).map(|how| (live.flow.coded.clone(), how));
+        self.begin(child, Event::Started { name, input, code, by, nonce, cwd, skip_timers, lineage }, hosted)
     }
 
     /// Records a flow's beginning, and lets it decide.
-    pub(super) fn begin(&mut self, id: &str, started: Event) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self, id: &str, started: Event, hosted: Option<(String, Hosted)>) -> Result<(), Trouble> {
         let mut flow = Flow::new(id);
-        let decided = flow.start(started, now_ms());
+        let decided = match hosted {
+            Some(hosted) => flow.start_hosted(started, hosted, now_ms()),
+            None => flow.start(started, now_ms()),
+        };
         let definition = self.definition(&flow.code, &flow.name).map_err(|error| unrecorded(&error))?;
         self.live.insert(id.to_owned(), Live::new(flow, definition));
         self.note(id, (0, 1), decided)?;

@@ -1,6 +1,6 @@
 //! The engine against a disk that is full: nothing is acknowledged that is not written.
 
-use super::{Engine, Input};
+use super::{Engine, Input, Standing};
 use crate::Keeping;
 use crate::link::Place;
 use crate::protocol::{Request, Trouble};
@@ -46,7 +46,8 @@ impl Rig {
 
     fn ask(&self, request: Request) -> Result<Value, Trouble> {
         let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
-        let input = Input::Asked { connection: 1, by, vouched: false, id: 7, request, reply: self.reply.clone() };
+        let input =
+            Input::Asked { connection: 1, by, standing: Standing::Own, id: 7, request, reply: self.reply.clone() };
         self.tell.send(input).unwrap();
         self.answers.recv_timeout(PATIENCE).unwrap().1
     }
@@ -67,6 +68,8 @@ impl Rig {
             input: input.into(),
             cwd: None,
             skip_timers: false,
+            code: String::new(),
+            hosted: None,
         })
     }
 }
@@ -133,7 +136,17 @@ fn a_worker_is_shown_a_signal_that_came_before_it_was_waited_for() {
     let rig = Rig::start(dir.path(), None);
     let (flow, name) = (Some("A-1".to_owned()), Some("A".to_owned()));
     let (definition, cwd) = (None, None);
-    rig.ask(Request::Start { flow, definition, name, input: Value::Null, cwd, skip_timers: false }).unwrap();
+    rig.ask(Request::Start {
+        flow,
+        definition,
+        name,
+        input: Value::Null,
+        cwd,
+        skip_timers: false,
+        code: String::new(),
+        hosted: None,
+    })
+    .unwrap();
     let signal = Request::Signal { flow: "A-1".into(), name: "go".into(), value: "yes".into(), signal: "s".into() };
     rig.ask(signal).unwrap();
     let tasks =
@@ -164,7 +177,7 @@ fn who_watches_all_flows_is_told_what_changed_and_nothing_twice() {
     let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
     let watch = |request: Request| {
         let (by, reply) = (by.clone(), rig.reply.clone());
-        rig.tell.send(Input::Asked { connection: 2, by, vouched: true, id: 99, request, reply }).unwrap();
+        rig.tell.send(Input::Asked { connection: 2, by, standing: Standing::Vouched, id: 99, request, reply }).unwrap();
     };
     watch(list(0, 60_000));
     let started = rig.sleeper("A-1", "").unwrap();
@@ -186,8 +199,14 @@ fn who_watches_all_flows_is_told_what_changed_and_nothing_twice() {
     }
     // An agent that the host speaks for sees its own alone, and is not woken by others.
     let bot = Actor { id: ActorId([2; 32]), handle: "agent:bot".parse().unwrap() };
-    let asked =
-        Input::Asked { connection: 3, by: bot, vouched: true, id: 5, request: list(0, 0), reply: rig.reply.clone() };
+    let asked = Input::Asked {
+        connection: 3,
+        by: bot,
+        standing: Standing::Vouched,
+        id: 5,
+        request: list(0, 0),
+        reply: rig.reply.clone(),
+    };
     rig.tell.send(asked).unwrap();
     assert_eq!(rig.answers.recv_timeout(PATIENCE).unwrap().1.unwrap(), Value::Array(Vec::new()));
 }
@@ -362,6 +381,8 @@ fn code_is_kept_for_flows_that_go_on_with_it_and_others_workers_get_only_what_th
             input: Value::Null,
             cwd: None,
             skip_timers: false,
+            code: String::new(),
+            hosted: None,
         };
         rig.ask(start).unwrap();
         assert_eq!(tasks(&rig, &first)[0]["code"], Value::Null, "whoever comes first decides");
@@ -381,7 +402,7 @@ fn code_is_kept_for_flows_that_go_on_with_it_and_others_workers_get_only_what_th
     assert_eq!((&task[0]["code"], &task[0]["flow"]), (&first.as_str().into(), &"F-1".into()));
     // At event 5: started, coded, asked, signal, done.
     rig.ask(turn(&first, 5, 1)).unwrap();
-    let human = Request::Retry { flow: "F-1".into(), verdict: "code".into(), value: Value::Null };
+    let human = Request::Retry { flow: "F-1".into(), verdict: "code".into(), value: Value::Null, hosted: None };
     rig.ask(human).unwrap();
     assert_eq!(tasks(&rig, &second)[0]["code"], Value::Null, "the newest decides from here on");
 }
@@ -391,8 +412,16 @@ fn a_worker_that_answers_twice_late_or_nonsense_changes_nothing_that_was_decided
     let dir = tempfile::tempdir().unwrap();
     let rig = Rig::start(dir.path(), None);
     let (flow, name) = ("F-1".to_owned(), Some("F".to_owned()));
-    let start =
-        Request::Start { flow: Some(flow), definition: None, name, input: Value::Null, cwd: None, skip_timers: false };
+    let start = Request::Start {
+        flow: Some(flow),
+        definition: None,
+        name,
+        input: Value::Null,
+        cwd: None,
+        skip_timers: false,
+        code: String::new(),
+        hosted: None,
+    };
     rig.ask(start).unwrap();
     let asks = |at: u64, n: u32, name: &str| {
         let command = Command::Signal { name: name.into(), timeout_ms: None };
@@ -415,7 +444,7 @@ fn a_worker_that_answers_twice_late_or_nonsense_changes_nothing_that_was_decided
     let too_long = Request::Turn { flow: "F-1".into(), at: 1, commands: end, blocked: None, code: String::new() };
     rig.ask(too_long).unwrap();
     assert_eq!(status().0, "BLOCKED", "a value without bounds");
-    let retry = || Request::Retry { flow: "F-1".into(), verdict: "again".into(), value: Value::Null };
+    let retry = || Request::Retry { flow: "F-1".into(), verdict: "again".into(), value: Value::Null, hosted: None };
     rig.ask(retry()).unwrap();
     let at = task()[0]["at"].as_u64().unwrap();
     rig.ask(asks(at, 5, "go")).unwrap();

@@ -62,30 +62,27 @@ impl Engine {
             return;
         }
         live.is_queued = true;
-        let (by, name, coded) = (live.flow.by.clone(), live.flow.name.clone(), live.flow.coded.clone());
+        let (by, name) = (live.flow.by.clone(), live.flow.name.clone());
         self.ready.entry((by.clone(), name.clone())).or_default().push_back(id.to_owned());
-        let waits = |waiter: &Waiter| {
-            matches!(&waiter.what, Awaited::Task { by: b, names, code, .. }
-            if *b == by && names.contains(&name) && self.suits(code, &coded))
-        };
-        let waiting = self.waiters.iter().find(|(_, waiter)| waits(waiter)).map(|(number, _)| *number);
+        let waiting = self.waiters.iter().find(|(_, waiter)| self.takes(&waiter.what, id)).map(|(number, _)| *number);
         if let Some(number) = waiting
             && let Some(waiter) = self.waiters.remove(&number)
         {
             self.hand_out(&waiter);
+        } else {
+            self.host_worker(id);
         }
     }
 
     /// Gives a worker what waits for it; whether there was something.
     pub(super) fn hand_out(&mut self, waiter: &Waiter) -> bool {
-        let Awaited::Task { by, names, max, code } = &waiter.what else { return false };
+        let Awaited::Task { by, names, max, .. } = &waiter.what else { return false };
         let (mut tasks, mut others) = (Vec::new(), Vec::new());
         for name in names {
             while tasks.len() < *max {
                 let next = self.ready.get_mut(&(by.clone(), name.clone())).and_then(VecDeque::pop_front);
                 let Some(id) = next else { break };
-                let coded = self.live.get(&id).map(|live| live.flow.coded.as_str());
-                match coded.is_none_or(|coded| self.suits(code, coded)) {
+                match self.takes(&waiter.what, &id) {
                     true => tasks.extend(self.lease(&id, waiter.connection)),
                     false => others.push((name, id)),
                 }
@@ -104,7 +101,7 @@ impl Engine {
 
     /// Whether a worker with this file can decide about a flow that goes on with that one: it gets the older file, and must know its
     /// language. One that names no file decides by what it has.
-    fn suits(&self, code: &str, coded: &str) -> bool {
+    pub(super) fn suits(&self, code: &str, coded: &str) -> bool {
         if code.is_empty() || coded.is_empty() || code == coded {
             return true;
         }

@@ -1,6 +1,6 @@
 // Files of flows by their digests: flows go on with the one they began with, whatever the worker's own says by now.
 
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { told } from "./book.js";
@@ -23,19 +23,26 @@ export class Unloadable extends Error {
 export class Shelf {
   readonly #flows: ReadonlyMap<string, Flow>;
   readonly #file: string | undefined;
-  readonly #text: string;
   readonly #older = new Map<string, ReadonlyMap<string, Flow>>();
+  /** What the worker's own file says; nothing: it is not to be kept. */
+  #text: string | undefined;
   #own = "";
 
   constructor(flows: ReadonlyMap<string, Flow>, file: string | undefined) {
     this.#flows = flows;
     this.#file = file;
-    this.#text = file === undefined ? "" : readFileSync(file, "utf8");
+    if (file !== undefined && existsSync(file)) this.#text = readFileSync(file, "utf8");
+  }
+
+  /** The service has the file already, under this digest. */
+  isKept(code: string): void {
+    this.#own = code;
+    this.#text = undefined;
   }
 
   /** Has the service keep the worker's own file: its digest, or nothing where it has none. */
   async register(service: Asks): Promise<string> {
-    if (this.#file === undefined) return "";
+    if (this.#file === undefined || this.#text === undefined) return this.#own;
     const kept = await service.ask<{ code: string }>("keep", { text: this.#text, file: basename(this.#file) });
     return (this.#own = kept.code);
   }
@@ -51,24 +58,31 @@ export class Shelf {
   async #old(service: Asks, file: string, code: string): Promise<ReadonlyMap<string, Flow>> {
     const known = this.#older.get(code);
     if (known) return known;
-    // Beside the worker's own, so that what it imports is found; that is what is there now: only the file itself was kept.
-    const beside = join(dirname(file), `.${basename(file, extname(file))}-${code.slice(0, SHOWN)}-${process.pid}${extname(file)}`);
-    const own = new Map(FLOWS);
-    FLOWS.clear();
     try {
-      const { text } = await service.ask<{ text: string }>("code", { code });
-      writeFileSync(beside, text, { mode: 0o600 });
-      await import(pathToFileURL(beside).href);
-      const found = new Map(FLOWS);
+      const found = await load(service, file, code);
       this.#older.set(code, found);
       return found;
     } catch (error) {
       if ((error as { code?: unknown }).code === "disconnected") throw error;
       throw new Unloadable(`the file that it began with (digest ${code.slice(0, SHOWN)}) does not load: ${told(error)}`);
-    } finally {
-      rmSync(beside, { force: true });
-      FLOWS.clear();
-      for (const [name, run] of own) FLOWS.set(name, run);
     }
+  }
+}
+
+/** The flows of a file that was kept under this digest. */
+export async function load(service: Asks, file: string, code: string): Promise<ReadonlyMap<string, Flow>> {
+  const { text } = await service.ask<{ text: string }>("code", { code });
+  // Beside where it lay, so that what it imports is found; that is what is there now: only the file itself was kept.
+  const beside = join(dirname(file), `.${basename(file, extname(file))}-${code.slice(0, SHOWN)}-${process.pid}${extname(file)}`);
+  const own = new Map(FLOWS);
+  FLOWS.clear();
+  try {
+    writeFileSync(beside, text, { mode: 0o600 });
+    await import(pathToFileURL(beside).href);
+    return new Map(FLOWS);
+  } finally {
+    rmSync(beside, { force: true });
+    FLOWS.clear();
+    for (const [name, run] of own) FLOWS.set(name, run);
   }
 }

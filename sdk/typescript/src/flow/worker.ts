@@ -11,12 +11,14 @@ import { open } from "../node/unix.js";
 import { pause } from "../signals.js";
 import { type HistoryEvent } from "./book.js";
 import { FLOWS, Replay, type Decision, type Flow } from "./replay.js";
-import { Shelf, Unloadable } from "./shelf.js";
+import { load, Shelf, Unloadable } from "./shelf.js";
 
 const VERSION = 1;
 /** Flows whose functions are kept where they are: for these the service sends only what is new. */
 const HELD_MAX = 1_000;
 const WAIT_MS = 300_000;
+/** How long a worker that the service started waits for something to do before it ends. */
+const KEPT_WAIT_MS = 60_000;
 const READY_MS = 15_000;
 const START_AGAIN_MS = 500;
 /** How soon a service that went away is looked for again. */
@@ -70,6 +72,12 @@ interface Held {
   code: string;
 }
 
+/** What the service gives to a worker that it starts: it decides about the flows of one actor and one file. */
+interface Ticket {
+  actor: string;
+  ticket: string;
+}
+
 /** A connection to the flow service that has proven who speaks. */
 class Connection {
   readonly #socket: Socket;
@@ -83,14 +91,15 @@ class Connection {
     this.#lines = lines(socket);
   }
 
-  static async over(socket: Socket, who: Identity): Promise<Connection> {
+  static async over(socket: Socket, who: Identity | Ticket): Promise<Connection> {
     const connection = new Connection(socket);
     const hello = await connection.#line();
     if (hello["flows"] !== VERSION) {
       connection.close();
       throw new HoldfastError("protocol", `the flow service speaks version ${hello["flows"]}, this client version ${VERSION}`);
     }
-    connection.#say(who.identify(String(hello["challenge"]), "flows"));
+    const isOurs = "ticket" in who;
+    connection.#say(isOurs ? { actor: { id: "00".repeat(32), handle: who.actor }, ticket: who.ticket } : who.identify(String(hello["challenge"]), "flows"));
     return connection;
   }
 
@@ -231,14 +240,40 @@ export class Worker {
     }
   }
 
-  async #serve(connection: Connection): Promise<never> {
+  /** Works with a file that the service keeps, as long as there is something to do: the service started us, and gave us a ticket. */
+  static async kept(options: WorkerOptions & { file: string }, code: string): Promise<void> {
+    const env = options.env ?? process.env;
+    const home = homeFrom(env);
+    const socket = await open(join(home.run, "flows.sock"));
+    if (socket instanceof Error) throw new HoldfastError("unreachable", `the flow service does not answer: ${socket.message}`);
+    const ticket = { actor: env["HOLDFAST_FLOW_ACTOR"] ?? "", ticket: env["HOLDFAST_FLOW_TICKET"] ?? "" };
+    delete env["HOLDFAST_FLOW_TICKET"];
+    const connection = await Connection.over(socket, ticket);
+    try {
+      const flows = await load(connection, options.file, code);
+      options.log?.(`worker for ${[...flows.keys()].sort().join(", ")}, with the file ${code.slice(0, 12)}`);
+      const worker = new Worker({ ...options, flows });
+      worker.#shelf.isKept(code);
+      await worker.#serve(connection, KEPT_WAIT_MS);
+    } catch (error) {
+      // Where the service goes away, the next one starts another worker.
+      if (!(error instanceof HoldfastError && error.code === "disconnected")) throw error;
+    } finally {
+      connection.close();
+    }
+  }
+
+  /** With a time, only as long as there is something to do within it. */
+  async #serve(connection: Connection, onlyMs = 0): Promise<void> {
     // In the order of their last use.
     const held = new Map<string, Held>();
     const own = await this.#shelf.register(connection);
     const ours = own === "" ? {} : { code: own };
-    const asked = { names: [...this.#flows.keys()].sort(), max: 32, wait_ms: WAIT_MS, ...ours };
+    const asked = { names: [...this.#flows.keys()].sort(), max: 32, wait_ms: onlyMs || WAIT_MS, ...ours };
     for (;;) {
-      for (const task of await connection.ask<Task[]>("tasks", asked)) {
+      const tasks = await connection.ask<Task[]>("tasks", asked);
+      if (onlyMs > 0 && tasks.length === 0) return;
+      for (const task of tasks) {
         const code = task.code || own;
         const before = held.get(task.flow);
         held.delete(task.flow);
