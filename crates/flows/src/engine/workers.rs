@@ -58,17 +58,22 @@ impl Engine {
     /// Puts a flow in line for a worker.
     pub(super) fn offer(&mut self, id: &str) {
         let Some(live) = self.live.get_mut(id) else { return };
-        if live.is_queued || live.leased.is_some() || !live.flow.wants || live.definition.is_some() {
+        if live.leased.is_some() || !live.flow.wants || live.definition.is_some() {
             return;
         }
-        live.is_queued = true;
-        let (by, name) = (live.flow.by.clone(), live.flow.name.clone());
-        self.ready.entry((by.clone(), name.clone())).or_default().push_back(id.to_owned());
+        // One that is in line stays where it is; what may have changed is who can take it.
+        if !std::mem::replace(&mut live.is_queued, true) {
+            let line = (live.flow.by.clone(), live.flow.name.clone());
+            self.ready.entry(line).or_default().push_back(id.to_owned());
+        }
         let waiting = self.waiters.iter().find(|(_, waiter)| self.takes(&waiter.what, id)).map(|(number, _)| *number);
         if let Some(number) = waiting
             && let Some(waiter) = self.waiters.remove(&number)
         {
-            self.hand_out(&waiter);
+            // It waits on where there was nothing for it after all.
+            if !self.hand_out(&waiter) {
+                self.waiters.insert(number, waiter);
+            }
         } else {
             self.host_worker(id);
         }
