@@ -9,6 +9,7 @@ mod changes;
 mod children;
 mod forgetting;
 mod hosting;
+mod input;
 mod requests;
 mod rest;
 #[cfg(test)]
@@ -20,17 +21,18 @@ mod workers;
 use self::changes::Changes;
 use self::hosting::Hosting;
 pub use self::hosting::Tickets;
+pub use self::input::{Input, Reply, Standing};
 use self::rest::Resting;
 use self::views::{in_json, refused, unrecorded};
 use crate::Keeping;
 use crate::clock::{Clock, now_ms};
 use crate::job::{Job, Whose};
 use crate::link::{self, Link, Place};
-use crate::protocol::{Request, Trouble};
+use crate::protocol::Trouble;
 use crate::store::{Row, Store, StoreError};
 use holdfast_flow::yaml::{self, Definition};
-use holdfast_flow::{Command, Decided, Due, Effect, Event, Fires, Flow, Outcome, Recorded, Refusal};
-use holdfast_types::{Actor, Handle};
+use holdfast_flow::{Command, Decided, Due, Effect, Event, Fires, Flow, Recorded, Refusal};
+use holdfast_types::Handle;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
@@ -54,81 +56,6 @@ const LINKS_MAX: usize = 16;
 const CODE_BYTES_MAX: usize = 1024 * 1024;
 /// How long the service stays when no flow is open and nobody is connected.
 const IDLE_MS: u64 = 60_000;
-
-/// Where the answer to a request goes.
-pub type Reply = Sender<(u64, Result<Value, Trouble>)>;
-
-/// As what a client asks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It has proven its key.
-    Own,
-    /// The host speaks for it: it may be far away.
-    Vouched,
-    /// A worker that the service started with the file of this digest.
-    Hosted(String),
-}
-
-/// Something that arrived.
-#[derive(Debug)]
-pub enum Input {
-    /// A client asks.
-    Asked {
-        /// Its connection.
-        connection: u64,
-        /// Who.
-        by: Actor,
-        /// As what.
-        standing: Standing,
-        /// The question's number.
-        id: u64,
-        /// What.
-        request: Request,
-        /// Where the answer goes.
-        reply: Reply,
-    },
-    /// A client came.
-    Came,
-    /// A client is gone.
-    Gone(u64),
-    /// A run is over.
-    Over {
-        /// Which.
-        whose: Whose,
-        /// How.
-        outcome: Outcome,
-    },
-    /// A run is on, in this session.
-    Runs {
-        /// Which.
-        whose: Whose,
-        /// Where.
-        session: String,
-    },
-    /// A run cannot start for now, or can again.
-    HeldUp {
-        /// Which.
-        whose: Whose,
-        /// Why.
-        why: Option<String>,
-    },
-    /// What was waited for in a session has come or never will; or nothing came so far.
-    Watched {
-        /// Which.
-        whose: Whose,
-        /// Whether it came, and what is known.
-        came: Option<(bool, Value)>,
-    },
-    /// The host refuses.
-    Denied {
-        /// Which flow.
-        flow: String,
-        /// What.
-        why: String,
-    },
-    /// A timer may be due.
-    Tick,
-}
 
 /// What a timer is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -415,7 +342,7 @@ impl Engine {
                     Standing::Vouched => self.may_ask_from_afar(&by, &request),
                     Standing::Hosted(code) => self.may_ask_hosted(&by, code, &request),
                 };
-                let now = may.and_then(|()| self.asked((connection, &standing), &by, id, request, &reply));
+                let now = may.and_then(|()| self.asked((connection, &standing), &by, id, *request, &reply));
                 if let Some(answer) = now.transpose() {
                     self.answers.push((reply, id, answer));
                 }

@@ -154,6 +154,7 @@ fn client(number: u64, stream: UnixStream, home: &Home, tickets: &Tickets, tell:
         let sent = match serde_json::from_slice::<Asked>(&line) {
             Ok(Asked { id, request }) => {
                 let (by, standing, reply) = (by.clone(), standing.clone(), reply.clone());
+                let request = Box::new(request);
                 tell.send(Input::Asked { connection: number, by, standing, id, request, reply }).is_ok()
             }
             Err(error) => {

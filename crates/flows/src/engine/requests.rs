@@ -69,17 +69,9 @@ impl Engine {
                 self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
             }
             Request::Tasks { names, max, wait_ms, code } => {
-                let what = Awaited::Task {
-                    by: who,
-                    names,
-                    max: max.clamp(1, 64),
-                    code,
-                    hosted: matches!(standing, Standing::Hosted(_)),
-                };
-                let waiter = Waiter { connection, id, reply: reply.clone(), what };
-                if !self.hand_out(&waiter) {
-                    self.wait(waiter, wait_ms);
-                }
+                let hosted = matches!(standing, Standing::Hosted(_));
+                let what = Awaited::Task { by: who, names, max: max.clamp(1, 64), code, hosted };
+                self.tasks(Waiter { connection, id, reply: reply.clone(), what }, wait_ms);
                 Ok(None)
             }
             Request::Turn { flow, at, commands, blocked, code } => {
@@ -88,20 +80,23 @@ impl Engine {
             }
             Request::Keep { text, file } => in_json(&self.keep(&text, &file)?).map(Some),
             Request::Code { code } => in_json(&self.kept(code)?).map(Some),
-            Request::Status {} => in_json(&Status {
-                pid: std::process::id(),
-                version: env!("CARGO_PKG_VERSION").into(),
-                open: self.open_flows(),
-                in_memory: self.flows_in_memory(),
-                timers: self.clock.len(),
-                database: self.store.path().display().to_string(),
-                trouble: self.trouble.clone(),
-            })
-            .map(Some),
+            Request::Status {} => in_json(&self.status()).map(Some),
             Request::Stop {} => {
                 self.is_stopping = true;
                 Ok(Some(json!({"pid": std::process::id()})))
             }
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            open: self.open_flows(),
+            in_memory: self.flows_in_memory(),
+            timers: self.clock.len(),
+            database: self.store.path().display().to_string(),
+            trouble: self.trouble.clone(),
         }
     }
 

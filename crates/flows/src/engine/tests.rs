@@ -46,8 +46,14 @@ impl Rig {
 
     fn ask(&self, request: Request) -> Result<Value, Trouble> {
         let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
-        let input =
-            Input::Asked { connection: 1, by, standing: Standing::Own, id: 7, request, reply: self.reply.clone() };
+        let input = Input::Asked {
+            connection: 1,
+            by,
+            standing: Standing::Own,
+            id: 7,
+            request: Box::new(request),
+            reply: self.reply.clone(),
+        };
         self.tell.send(input).unwrap();
         self.answers.recv_timeout(PATIENCE).unwrap().1
     }
@@ -177,6 +183,7 @@ fn who_watches_all_flows_is_told_what_changed_and_nothing_twice() {
     let by = Actor { id: ActorId([1; 32]), handle: "human:ann".parse().unwrap() };
     let watch = |request: Request| {
         let (by, reply) = (by.clone(), rig.reply.clone());
+        let request = Box::new(request);
         rig.tell.send(Input::Asked { connection: 2, by, standing: Standing::Vouched, id: 99, request, reply }).unwrap();
     };
     watch(list(0, 60_000));
@@ -204,7 +211,7 @@ fn who_watches_all_flows_is_told_what_changed_and_nothing_twice() {
         by: bot,
         standing: Standing::Vouched,
         id: 5,
-        request: list(0, 0),
+        request: Box::new(list(0, 0)),
         reply: rig.reply.clone(),
     };
     rig.tell.send(asked).unwrap();

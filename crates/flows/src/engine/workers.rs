@@ -79,6 +79,13 @@ impl Engine {
         }
     }
 
+    /// A worker asks: it gets what there is, or waits.
+    pub(super) fn tasks(&mut self, waiter: Waiter, wait_ms: u64) {
+        if !self.hand_out(&waiter) {
+            self.wait(waiter, wait_ms);
+        }
+    }
+
     /// Gives a worker what waits for it; whether there was something.
     pub(super) fn hand_out(&mut self, waiter: &Waiter) -> bool {
         let Awaited::Task { by, names, max, .. } = &waiter.what else { return false };
