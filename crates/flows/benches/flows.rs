@@ -343,9 +343,9 @@ fn filled(dir: &Path, flows: u64, open: u64) {
             .execute("INSERT INTO flows (id, name, started_ms, ended_ms) VALUES (?, 'Old', 0, ?)", (&id, ended))
             .unwrap();
         let row = write.last_insert_rowid();
-        let mut add = write.prepare_cached("INSERT INTO events (flow, seq, at_ms, body) VALUES (?, ?, 1, ?)").unwrap();
+        let mut add = write.prepare_cached("INSERT INTO events (flow, seq, at_ms, body) VALUES (?, ?, ?, ?)").unwrap();
         for (seq, event) in history(ended.is_some()).into_iter().enumerate() {
-            add.execute((row, seq as i64, serde_json::to_string(&event).unwrap())).unwrap();
+            add.execute((row, seq as i64, now_ms() as i64, serde_json::to_string(&event).unwrap())).unwrap();
         }
     }
     write.commit().unwrap();

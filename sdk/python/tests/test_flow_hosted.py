@@ -1,4 +1,4 @@
-"""Flows that are started from a file of code: the service starts their workers, in sessions, with the file as it was then."""
+"""Flows that are started from a file of code: the service starts their workers, with the file as it was then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from holdfast.home import Home
 from holdfast.identity import Identity
 
 HUMAN = "human:tester"
-FILE = '''
+FILE = """
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ async def Hosted(ctx: Context, ledger: str) -> str:
 @flow
 async def Loaf(ctx: Context, ledger: str) -> str:
     return await ctx.run("Bake", f"echo {ctx.id} bake >> {ctx.quote(ledger)}; echo loaf {Oven().heat}")
-'''
+"""
 # Its flows can be named, but no worker can be started with it.
-FAILING = '''
+FAILING = """
 import os
 from holdfast.flow import flow
 
@@ -51,7 +51,7 @@ if "HOLDFAST_FLOW_ACTOR" in os.environ:
 @flow
 async def Baked(ctx, _):
     return await ctx.run("Bake", "echo baked")
-'''
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +85,9 @@ def tickets(home: TestHome) -> list[str]:
             variables = Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:
             continue
-        found += [one.split(b"=", 1)[1].decode() for one in variables.split(b"\0") if one.startswith(b"HOLDFAST_FLOW_TICKET=")]
+        found += [
+            one.split(b"=", 1)[1].decode() for one in variables.split(b"\0") if one.startswith(b"HOLDFAST_FLOW_TICKET=")
+        ]
     return found
 
 

@@ -131,7 +131,7 @@ def test_each_effect_happens_once_while_worker_and_service_are_killed(workshop: 
     assert lines == sorted([f"Saga-0 {what}" for what in each] + [f"Saga-1 {what}" for what in [*each, "untake"]])
 
 
-def test_a_flow_goes_on_with_the_code_it_began_with_and_the_newest_is_blocked_where_it_differs(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_flow_goes_on_with_its_code_and_the_newest_is_blocked_where_it_differs(workshop: Workshop, tmp_path: Path) -> None:
     home, file = workshop.home, tmp_path / "changing.py"
     text = CHANGING
     file.write_text(text)

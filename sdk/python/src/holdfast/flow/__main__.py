@@ -33,7 +33,8 @@ def _test() -> int:
 def _kept(code: str, path: Path) -> int:
     """A worker that the flow service started, with the ticket that it was given."""
     home = Home.from_env()
-    connection = Connection(home, Ticket(os.environ.get("HOLDFAST_FLOW_ACTOR", ""), os.environ.pop("HOLDFAST_FLOW_TICKET", "")))
+    ticket = Ticket(os.environ.get("HOLDFAST_FLOW_ACTOR", ""), os.environ.pop("HOLDFAST_FLOW_TICKET", ""))
+    connection = Connection(home, ticket)
     sys.path.insert(0, str(path.parent))
     flows = load(connection.ask("code", code=code)["text"], path, code)
     _say(f"worker for {', '.join(sorted(flows))}, with the file {code[:12]}")

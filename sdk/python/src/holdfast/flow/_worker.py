@@ -59,9 +59,8 @@ class Connection:
         if isinstance(who, Ticket):
             self._say({"actor": {"id": "00" * 32, "handle": who.actor}, "ticket": who.ticket})
         else:
-            signed = fields(
-                "holdfast connect v1", bytes.fromhex(hello["challenge"]), b"flows", bytes.fromhex(who.id), who.handle.encode()
-            )
+            challenge, public = bytes.fromhex(hello["challenge"]), bytes.fromhex(who.id)
+            signed = fields("holdfast connect v1", challenge, b"flows", public, who.handle.encode())
             self._say({"actor": who.actor, "signature": who.sign(signed)})
         self._next = 0
 
@@ -187,9 +186,11 @@ class Shelf:
 
 
 class Worker:
-    """Decides about flows of its own actor. `flows` are functions by name; by default those that `@flow` marked. With `file`, where
-    they come from, the service keeps that file, and flows that began with an older one go on with that; `kept` is its digest where the
-    service has it already."""
+    """Decides about flows of its own actor. `flows` are functions by name; by default those that `@flow` marked.
+
+    With `file`, where they come from, the service keeps that file, and flows that began with an older one go on with that;
+    `kept` is its digest where the service has it already.
+    """
 
     def __init__(
         self, flows: Mapping[str, Function] | None = None, *, home: Home | None = None, actor: str | None = None,
@@ -225,44 +226,51 @@ class Worker:
         shelf.register(connection)
         ours = {"code": shelf.code} if shelf.code else {}
         while True:
-            tasks = connection.ask("tasks", names=sorted(self.flows), max=32, wait_ms=only_ms or WAIT_MS, **ours)
+            wait_ms = only_ms or WAIT_MS
+            tasks = connection.ask("tasks", names=sorted(self.flows), max=32, wait_ms=wait_ms, **ours)
             if only_ms and not tasks:
                 return
             for task in tasks:
-                flow = task["flow"]
-                replay = held.pop(flow, None)
-                history = task["history"]
-                decides = task.get("code") or shelf.code
-                try:
-                    function = shelf.function(connection, task["name"], decides)
-                except Unloadable as why:
-                    self._log(f"{flow} is blocked: {why}")
-                    self._turn(connection, task, {"blocked": str(why)})
-                    continue
-                if replay is not None and replay.code != decides:
-                    replay.close()
-                    replay = None
-                if task["from"] == 0 or replay is None:
-                    if task["from"]:
-                        # Held no longer: all of its history again, as far as this task knows it.
-                        history = connection.ask("get", flow=flow)["history"][: task["at"]]
-                    if replay is not None:
-                        replay.close()
-                    replay = Replay(flow)
-                    replay.code = decides
-                replay.feed(history, function)
-                answer = replay.decide()
-                if "blocked" in answer:
-                    self._log(f"{flow} is blocked: {answer['blocked']}")
-                if not self._turn(connection, task, {**answer, **({"code": decides} if decides else {})}):
-                    replay.close()
-                    continue
-                if "blocked" in answer or any(command["do"] in ("end", "continue") for _, command in answer["commands"]):
-                    replay.close()
-                    continue
-                held[flow] = replay
-                if len(held) > HELD_MAX:
-                    held.popitem(last=False)[1].close()
+                self._decide(connection, task, held)
+
+    def _decide(self, connection: Connection, task: Mapping[str, Any], held: OrderedDict[str, Replay]) -> None:
+        flow, code = task["flow"], task.get("code") or self._shelf.code
+        try:
+            function = self._shelf.function(connection, task["name"], code)
+        except Unloadable as why:
+            self._log(f"{flow} is blocked: {why}")
+            self._turn(connection, task, {"blocked": str(why)})
+            return
+        replay = self._taken(connection, task, held.pop(flow, None), function, code)
+        answer = replay.decide()
+        if "blocked" in answer:
+            self._log(f"{flow} is blocked: {answer['blocked']}")
+        taken = self._turn(connection, task, {**answer, **({"code": code} if code else {})})
+        is_over = "blocked" in answer or any(command["do"] in ("end", "continue") for _, command in answer["commands"])
+        if not taken or is_over:
+            replay.close()
+            return
+        held[flow] = replay
+        if len(held) > HELD_MAX:
+            held.popitem(last=False)[1].close()
+
+    def _taken(
+        self, connection: Connection, task: Mapping[str, Any], held: Replay | None, function: Function, code: str
+    ) -> Replay:
+        """The flow's function where it was, or anew, with everything that this task knows."""
+        if held is not None and held.code == code and task["from"]:
+            held.feed(task["history"], function)
+            return held
+        if held is not None:
+            held.close()
+        history = task["history"]
+        if task["from"]:
+            # Held no longer: all of its history again, as far as this task knows it.
+            history = connection.ask("get", flow=task["flow"])["history"][: task["at"]]
+        replay = Replay(task["flow"])
+        replay.code = code
+        replay.feed(history, function)
+        return replay
 
     def _turn(self, connection: Connection, task: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
         """Answers a task; whether the answer was taken."""
