@@ -121,6 +121,7 @@ def test_a_flow_whose_workers_fail_is_blocked_with_their_last_words_and_goes_on_
     blocked = until(home, "B-1", lambda view: view["status"] == "BLOCKED")
     assert "its worker fails: exit 1" in blocked["why"] and "the oven is cold" in blocked["why"], blocked
     file.write_text(FAILING.replace('raise RuntimeError("the oven is cold")', "pass"))
+    assert "--new-code=FILE" in _refused(home, "flow", "retry", "B-1", "--new-code")
     told(home, "flow", "retry", "B-1", f"--new-code={file}")
     assert until(home, "B-1", lambda view: view["status"] == "COMPLETED")["value"] == "baked"
 

@@ -129,7 +129,8 @@ impl Engine {
         let Some(hosting) = self.hosting.get_mut(&key) else { return };
         hosting.is_on = false;
         let lived = now_ms().saturating_sub(hosting.since_ms) >= LIVED_MS;
-        hosting.failures = if outcome.is_ok() || lived { 0 } else { hosting.failures + 1 };
+        // One that has nothing to do waits longer than that before it ends.
+        hosting.failures = if lived { 0 } else { hosting.failures + 1 };
         let (ticket, failures) = (std::mem::take(&mut hosting.ticket), hosting.failures);
         self.tickets.with(|all| all.remove(&ticket));
         if failures >= FAILURES_MAX {
@@ -143,16 +144,23 @@ impl Engine {
 
     /// The pause is over: another one, if it is still wanted.
     pub(super) fn worker_again(&mut self, key: Key) {
-        let Some(hosting) = self.hosting.get(&key).filter(|hosting| !hosting.is_on) else { return };
-        let failures = hosting.failures;
+        if self.hosting.get(&key).is_none_or(|hosting| hosting.is_on) {
+            return;
+        }
         let wanted = self.waiting_for(&key).into_iter().next().and_then(|id| {
             let live = self.live.get(&id)?;
             Some((live.flow.hosted.clone()?, live.flow.cwd.clone()))
         });
         match wanted {
             Some((hosted, cwd)) => self.start_worker(key, &hosted, cwd),
-            None if failures == 0 => drop(self.hosting.remove(&key)),
-            None => {}
+            None => drop(self.hosting.remove(&key)),
+        }
+    }
+
+    /// A worker of ours has decided: it works, whatever becomes of it.
+    pub(super) fn worker_works(&mut self, by: &str, code: &str) {
+        if let Some(hosting) = self.hosting.get_mut(&(by.to_owned(), code.to_owned())) {
+            hosting.failures = 0;
         }
     }
 

@@ -258,6 +258,10 @@ impl Engine {
             "code" => {
                 let code = value.as_str().unwrap_or_default().to_owned();
                 let hosted = hosted.map(|how| self.hosted(code, how)).transpose()?;
+                if hosted.is_none() && self.live.get(id).is_some_and(|live| live.flow.hosted.is_some()) {
+                    let trouble = Trouble::new("bad_request", format!("{id} was started from a file of code"));
+                    return Err(trouble.hint("name the newest: --new-code=FILE"));
+                }
                 return self.try_change(id, |flow| flow.recode(hosted, &by.handle.to_string(), now_ms()));
             }
             other => {

@@ -187,6 +187,7 @@ impl Engine {
         });
         match &result {
             Ok(()) => {
+                self.worker_works(by, code);
                 // Of a history that has just begun the worker has seen nothing.
                 if let Some(live) = self.live.get_mut(id).filter(|live| live.flow.generation == generation) {
                     // A signal that came early was recorded with the question for it: the worker has yet to see that.
