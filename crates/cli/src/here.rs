@@ -59,6 +59,8 @@ pub struct Here {
     compared: Cell<bool>,
     /// A terminal will be attached by the next connection.
     attaches: Cell<bool>,
+    /// Nobody else decides what lies in the home's directories.
+    is_ours: Cell<bool>,
 }
 
 impl Here {
@@ -79,6 +81,7 @@ impl Here {
             greeted: RefCell::default(),
             compared: Cell::default(),
             attaches: Cell::default(),
+            is_ours: Cell::default(),
         })
     }
 
@@ -99,6 +102,7 @@ impl Here {
             greeted: RefCell::default(),
             compared: Cell::default(),
             attaches: Cell::new(self.attaches.get()),
+            is_ours: Cell::new(self.is_ours.get()),
         })
     }
 
@@ -108,8 +112,13 @@ impl Here {
         Ok(self)
     }
 
+    /// Every directory is looked at once, and once more where it was made since.
     fn must_be_ours(&self) -> Result<(), Failure> {
-        self.home.directories().into_iter().try_for_each(|path| Ok(must_be_ours(path)?))
+        if !self.is_ours.get() {
+            self.home.directories().into_iter().try_for_each(|path| Ok::<(), Failure>(must_be_ours(path)?))?;
+            self.is_ours.set(true);
+        }
+        Ok(())
     }
 
     /// Who acts, and why; its key is made where that is the rule.
@@ -291,6 +300,10 @@ impl Here {
 
     /// Sees to it that there is a place for keys and sessions.
     pub fn make_state(&self) -> Result<(), Failure> {
+        if self.is_ours.get() && self.home.state.is_dir() {
+            return Ok(());
+        }
+        self.is_ours.set(false);
         holdfast_store::make_dir(&self.home.state).map_err(|e| {
             Failure::io(format!("cannot create {}", self.home.state.display()), e).hint("use --home DIR")
         })?;

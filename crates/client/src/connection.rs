@@ -18,6 +18,10 @@ use std::os::unix::net::UnixStream;
 /// What we are, for the host's log.
 pub const PROGRAM: &str = concat!("holdfast ", env!("CARGO_PKG_VERSION"));
 
+/// What is read at once of an answer, and of one that turned out to be long.
+const FILL_BYTES: usize = 8 * 1024;
+const FILL_BYTES_MAX: usize = 64 * 1024;
+
 /// A connection that has said hello.
 #[derive(Debug)]
 pub struct Connection {
@@ -249,7 +253,9 @@ impl Connection {
 
     fn fill(&mut self) -> Result<(), CallError> {
         let start = self.received.len();
-        self.received.resize(start + 64 * 1024, 0);
+        // Most answers are short, and each page that is made ready for one costs more than reading it.
+        let room = if start < FILL_BYTES { FILL_BYTES } else { FILL_BYTES_MAX };
+        self.received.resize(start + room, 0);
         let count = loop {
             match self.stream.read(&mut self.received[start..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

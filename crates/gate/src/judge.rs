@@ -13,6 +13,7 @@ use cedar_policy::{
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// The name of the floor under every policy: what cannot be known is not allowed to a program.
 pub const OPAQUE_RULE: &str = "gate.opaque";
@@ -238,9 +239,19 @@ fn first(rules: &[String]) -> String {
     rules.first().cloned().unwrap_or_default()
 }
 
-fn uid(kind: &str, id: &str) -> EntityUid {
-    let name = EntityTypeName::from_str(kind).expect("names of our own schema");
-    EntityUid::from_type_name_and_id(name, EntityId::new(id))
+/// What has an identity. Reading such a name takes Cedar a parser, so each is read once.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Actor,
+    Action,
+    Session,
+}
+
+fn uid(kind: Kind, id: &str) -> EntityUid {
+    static NAMES: LazyLock<[EntityTypeName; 3]> = LazyLock::new(|| {
+        ["Actor", "Action", "Session"].map(|name| EntityTypeName::from_str(name).expect("names of our own schema"))
+    });
+    EntityUid::from_type_name_and_id(NAMES[kind as usize].clone(), EntityId::new(id))
 }
 
 fn text(text: &str) -> Value {
@@ -289,8 +300,8 @@ fn entities(principal: &Principal, resource: &Resource) -> Entities {
     ]);
     let session = HashMap::from([("id".to_owned(), text(&resource.id)), ("name".to_owned(), text(&resource.name))]);
     let all = [
-        Entity::new(uid("Actor", &principal.handle), actor, HashSet::new()),
-        Entity::new(uid("Session", &resource.id), session, HashSet::new()),
+        Entity::new(uid(Kind::Actor, &principal.handle), actor, HashSet::new()),
+        Entity::new(uid(Kind::Session, &resource.id), session, HashSet::new()),
     ];
     let all = all.into_iter().filter_map(Result::ok);
     Entities::from_entities(all, None).unwrap_or_else(|_| Entities::empty())
@@ -324,6 +335,6 @@ fn query(request: &Request, schema: Option<&Schema>) -> Option<Query> {
     pairs.extend(facts.program.as_deref().map(|program| ("program", text(program))));
     pairs.extend(facts.intent.as_deref().map(|intent| ("intent", text(intent))));
     let context = Context::from_pairs(pairs.into_iter().map(|(name, value)| (name.to_owned(), value))).ok()?;
-    let (who, what) = (uid("Actor", &principal.handle), uid("Action", action.word()));
-    Query::new(who, what, uid("Session", &resource.id), context, schema).ok()
+    let (who, what) = (uid(Kind::Actor, &principal.handle), uid(Kind::Action, action.word()));
+    Query::new(who, what, uid(Kind::Session, &resource.id), context, schema).ok()
 }

@@ -15,9 +15,19 @@ const HELLO_MS: u64 = 200;
 
 /// Fails where fewer descriptors than that are free.
 pub fn must_be(count: usize) -> io::Result<()> {
+    if is_clear(count) {
+        return Ok(());
+    }
     let first = File::open("/dev/null")?;
     let others: io::Result<Vec<File>> = (1..count).map(|_| first.try_clone()).collect();
     others.map(drop)
+}
+
+/// Whether it is known without taking them: since Linux 6.2 the directory of open descriptors is as long as there are some.
+fn is_clear(count: usize) -> bool {
+    let open = rustix::fs::stat("/proc/self/fd").map_or(0, |dir| dir.st_size);
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    open > 0 && limit.is_some_and(|limit| open.unsigned_abs().saturating_add(count as u64) <= limit)
 }
 
 /// A descriptor kept for the client that comes when there are none left.

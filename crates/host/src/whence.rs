@@ -63,12 +63,13 @@ impl Known {
         for process in above.iter().take_while(|process| !own(process.pid)) {
             let id = process.id();
             let keeps = self.keepers.get(&id).copied();
-            let variables = ancestry::variables(id.pid, VARIABLES_BYTES_MAX).unwrap_or_default();
-            let pairs = || variables.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-            let keeper = || ancestry::name(id.pid).is_some_and(|name| name == KEEPER);
-            is_inside |= keeps.is_some() || keeper();
+            let marked = || {
+                let variables = ancestry::variables(id.pid, VARIABLES_BYTES_MAX)?;
+                marker(variables.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+            };
+            is_inside = is_inside || keeps.is_some() || ancestry::name(id.pid).is_some_and(|name| name == KEEPER);
             session = session.or(keeps);
-            agent = agent.or_else(|| self.agents.get(&id).cloned()).or_else(|| marker(pairs()));
+            agent = agent.or_else(|| self.agents.get(&id).cloned()).or_else(marked);
         }
         match (is_inside, &agent) {
             // While it runs its pid is its own: what was read is of it.

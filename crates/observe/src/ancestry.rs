@@ -1,6 +1,6 @@
 //! Where a process comes from: the process at the other end of a socket, those above it, and what each was started with.
 
-use crate::proc::Stat;
+use crate::proc::{Stat, small};
 use crate::tree::{Process, read};
 use holdfast_graph::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,6 +10,8 @@ use std::io::Read;
 
 /// A parent may end while it is looked at; its child has another one then. Nobody ends this often in a row by chance.
 const TRIES_MAX: usize = 4;
+/// What nearly every environment fits: it is read at once then.
+const VARIABLES_BYTES: usize = 16 << 10;
 
 /// The process that connected to a socket, held so that its pid is not another's meanwhile.
 #[derive(Debug)]
@@ -79,10 +81,11 @@ pub struct Kin {
 /// Whom a process belongs to now; none where it is gone.
 #[must_use]
 pub fn kin(pid: u32) -> Option<Kin> {
-    let line = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = Stat::parse(&line)?;
-    let id = ProcessId { pid: stat.pid, start: stat.number(22)? };
-    Some(Kin { id, parent: stat.number(4)?, group: stat.number(5)?, session: stat.number(6)? })
+    small(&format!("/proc/{pid}/stat"), |line| {
+        let stat = Stat::parse(line)?;
+        let id = ProcessId { pid: stat.pid, start: stat.number(22)? };
+        Some(Kin { id, parent: stat.number(4)?, group: stat.number(5)?, session: stat.number(6)? })
+    })?
 }
 
 /// The process that a thread belongs to.
@@ -95,7 +98,7 @@ pub fn process_of(thread: u32) -> Option<u32> {
 /// The variables a process was started with, as far as `max` bytes have them; none where we may not know.
 #[must_use]
 pub fn variables(pid: u32, max: u64) -> Option<Vec<(String, String)>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(VARIABLES_BYTES);
     std::fs::File::open(format!("/proc/{pid}/environ")).ok()?.take(max).read_to_end(&mut bytes).ok()?;
     let pairs = bytes.split(|byte| *byte == 0).map(|pair| String::from_utf8_lossy(pair).into_owned());
     Some(pairs.filter_map(|pair| pair.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()))).collect())
@@ -104,8 +107,7 @@ pub fn variables(pid: u32, max: u64) -> Option<Vec<(String, String)>> {
 /// A process's name: that of the file it runs, unless it chose another. Readable also where the process hides everything else.
 #[must_use]
 pub fn name(pid: u32) -> Option<String> {
-    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+    small(&format!("/proc/{pid}/comm"), |name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
 /// The words a process was started with, as far as `max` bytes have them.

@@ -197,7 +197,7 @@ fn children(pid: u32) -> io::Result<Vec<u32>> {
 }
 
 pub(crate) fn read(pid: u32) -> Option<Process> {
-    parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    crate::proc::small(&format!("/proc/{pid}/stat"), |line| parse(line))?
 }
 
 /// What a `stat` line says.

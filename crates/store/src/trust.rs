@@ -11,6 +11,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Links on the way, as the kernel allows.
 const LINKS_MAX: usize = 40;
@@ -95,8 +96,10 @@ enum Place {
 
 impl Us {
     fn now() -> Us {
-        let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-        Us { uid: geteuid().as_raw(), root_is_nobody: !has_root(&map) }
+        // Written once, before anything runs in a namespace of users.
+        static HAS_ROOT: OnceLock<bool> = OnceLock::new();
+        let map = || std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+        Us { uid: geteuid().as_raw(), root_is_nobody: !*HAS_ROOT.get_or_init(|| has_root(&map())) }
     }
 
     fn own(self, path: &Path, uid: u32) -> Result<(), Untrusted> {
