@@ -284,6 +284,17 @@ impl Home {
         processes_of(&self.path)
     }
 
+    /// The same without a keeper that was started ahead and has no session yet.
+    pub fn processes_at_work(&self) -> Vec<u32> {
+        let waits = self.waiting_keeper();
+        self.processes().into_iter().filter(|pid| waits != Some(*pid)).collect()
+    }
+
+    /// The keeper that was started ahead and has no session yet, if there is one.
+    pub fn waiting_keeper(&self) -> Option<u32> {
+        self.processes().into_iter().find(|pid| crate::command_line(*pid).contains(" ses_...."))
+    }
+
     /// Makes snapshots within the scope free of what differs from run to run.
     #[must_use = "it holds until it is dropped"]
     pub fn settle_snapshots(&self) -> insta::internals::SettingsBindDropGuard {

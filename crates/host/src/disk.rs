@@ -5,7 +5,9 @@
 //! does it on a thread with a table of descriptors of its own, in which nothing of the host's is left.
 
 use rustix::thread::UnshareFlags;
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 
 /// Descriptors that stay: standard input, output and error.
 const KEPT: libc::c_uint = 3;
@@ -24,6 +26,12 @@ pub async fn at_disk<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + S
     .await
 }
 
+/// Has the kernel write what a file has in memory, and does not wait for it. Where that fails, the sync behind it does all of it.
+pub fn begin_writing(file: &File) {
+    // SAFETY: no memory is passed, and the descriptor is open for as long as the file is borrowed.
+    unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+}
+
 /// From here on this thread has no descriptor of the others'. Where the kernel refuses, a killed host waits for its disk.
 fn let_go() {
     // SAFETY: this thread was given no descriptor, and those it opens from now on it gives to nobody.
@@ -36,7 +44,6 @@ fn let_go() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
 
     fn open_in(dir: &str) -> Vec<std::path::PathBuf> {
         let all = std::fs::read_dir(dir).unwrap().flatten();

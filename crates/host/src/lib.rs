@@ -46,6 +46,7 @@ mod origins;
 mod own;
 mod picture;
 pub mod portable;
+mod prepared;
 mod presence;
 mod proofs;
 mod questions;

@@ -18,6 +18,8 @@ pub(crate) struct Own(Mutex<Known>);
 struct Known {
     keepers: HashMap<SessionId, ProcessId>,
     holder: Option<ProcessId>,
+    /// A keeper that has no session yet.
+    spare: Option<ProcessId>,
     spared: Arc<Spared>,
 }
 
@@ -52,6 +54,17 @@ impl Own {
         let spared = Arc::make_mut(&mut known.spared);
         former.into_iter().for_each(|former| spared.remove(former));
         holder.into_iter().for_each(|holder| spared.add(holder));
+    }
+
+    /// The keeper that waits for a session now. One that got its session is known by that.
+    pub fn spares(&self, pid: Option<u32>) {
+        let spare = pid.and_then(process_id);
+        let mut known = self.known();
+        let former = std::mem::replace(&mut known.spare, spare);
+        let is_kept = former.is_some_and(|former| known.keepers.values().any(|keeper| *keeper == former));
+        let spared = Arc::make_mut(&mut known.spared);
+        former.into_iter().filter(|_| !is_kept).for_each(|former| spared.remove(former));
+        spare.into_iter().for_each(|spare| spared.add(spare));
     }
 
     /// A session's keeper is gone.

@@ -12,6 +12,7 @@ use crate::metrics::Metrics;
 use crate::moving::{Arrivals, Sums};
 use crate::names::{Names, Sessions, must_not_mislead};
 use crate::orders::{integrate, orders};
+use crate::prepared::Prepared;
 use crate::proofs::Proofs;
 use crate::runs::OwnRun;
 use crate::session::{self, Missed, Origin, Session, Shared};
@@ -29,12 +30,10 @@ use holdfast_wire::params::{Life, NewParams, SessionView};
 use holdfast_wire::{Code, Fault};
 use std::cell::RefCell;
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-
-/// Journals synced at once: more would only wait for the same disk, each with a thread and a descriptor.
-const SYNCS_AT_ONCE: usize = 2;
 
 /// Shortest beginning of an id, without `ses_`, that is taken for one.
 const ID_PREFIX_MIN: usize = 4;
@@ -54,6 +53,8 @@ pub struct Registry {
     pub(crate) arrivals: Rc<Arrivals>,
     /// Checksums of files that sessions have open.
     pub(crate) sums: Sums,
+    /// What the next sessions need.
+    prepared: Rc<Prepared>,
 }
 
 /// The size of a ring for which so many bytes were asked.
@@ -71,6 +72,7 @@ impl Registry {
         make_dir(&home.sessions())?;
         spawn::install(&home.state, spawn::KEEPER)?;
         let sessions = Rc::new(Sessions::default());
+        let own = Arc::default();
         Ok(Registry {
             shared: Rc::new(Shared {
                 names: Names::of(&sessions),
@@ -78,9 +80,9 @@ impl Registry {
                 config: config.clone(),
                 actors: RefCell::new(Actors::load(home)),
                 metrics: Arc::new(Metrics::new()),
-                own: Arc::default(),
+                own: Arc::clone(&own),
                 proofs: Rc::new(RefCell::new(Proofs::new(crate::now()))),
-                syncs: Rc::new(Semaphore::new(SYNCS_AT_ONCE)),
+                syncs: Rc::default(),
                 looks: Rc::new(Semaphore::new(1)),
                 hooks: Rc::new(crate::hooks::Hooks::load(&home.state)),
                 gate: Rc::new(Gate::new(config.policy, home)),
@@ -90,6 +92,7 @@ impl Registry {
                 alarm: Rc::default(),
                 attention: Rc::new(Attention::new(crate::now_ms(), config.notify.clone())),
             }),
+            prepared: Rc::new(Prepared::new(home, &own)),
             sessions,
             ahead: Rc::default(),
             arrivals: Rc::default(),
@@ -116,7 +119,7 @@ impl Registry {
                     takings_up.push((Rc::clone(&session), tokio::task::spawn_local(take_up(session))));
                 }
                 // Made by a host that died before the spec was written: nothing ever ran.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !dir.join("ring").exists() => {
+                Err(_) if never_began(&dir) => {
                     let _ = std::fs::remove_dir_all(&dir);
                 }
                 Ok(_) => self.shelve(id, "its spec file belongs to another session".into()),
@@ -294,7 +297,7 @@ impl Registry {
                 .hint("is the disk full? check with: holdfast doctor")
         };
         let begun = async {
-            make_dir(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
+            self.prepared.directory(&session.dir).and_then(|()| spec.save(&session.dir)).map_err(cannot)?;
             KeptBirth::of(birth).save(&session.dir).map_err(cannot)?;
             if let Some(shell) = &shell {
                 shell.prepare(&session.shell_dir()).map_err(cannot)?;
@@ -311,9 +314,12 @@ impl Registry {
             // Looked for each time: a tidy person may have emptied the directory.
             let keeper = spawn::install(&self.shared.home.state, spawn::KEEPER).map_err(cannot)?;
             let apart = crate::portable::apart(&self.shared.home, &spec).map_err(cannot)?;
-            spawn::start(&keeper, apart.as_deref(), &id.to_string(), &start).await
+            let ready = if apart.is_none() { self.prepared.keeper(&keeper) } else { None };
+            spawn::start(&keeper, apart.as_deref(), ready, &id.to_string(), &start).await
         };
-        match begun.await {
+        let begun = begun.await;
+        self.prepared.again();
+        match begun {
             Ok((child, started)) => session.started(child, started),
             Err(fault) => {
                 let _ = std::fs::remove_dir_all(&session.dir);
@@ -535,6 +541,13 @@ impl Registry {
             state.picture.save(true);
         }
     }
+}
+
+/// Whether a session's directory was made and no more: there is no spec, or whatever was made ahead is still empty.
+fn never_began(dir: &Path) -> bool {
+    let is_empty = |name: &&str| std::fs::symlink_metadata(dir.join(name)).is_ok_and(|file| file.len() == 0);
+    let is_untouched = || crate::prepared::FILES.iter().all(is_empty);
+    !dir.join("ring").exists() && (!dir.join("spec").exists() || is_untouched())
 }
 
 /// An identity nobody had.

@@ -6,6 +6,7 @@ use holdfast_wire::{Code, Fault};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
@@ -83,18 +84,35 @@ pub fn install(state: &Path, Embedded(which): Embedded) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Starts a keeper and waits until the command runs, or cannot. One of a portable session is started by `apart`, which makes it a mount
-/// namespace and becomes it.
-pub async fn start(
-    program: &Path,
-    apart: Option<&Path>,
-    label: &str,
-    start: &Start,
-) -> Result<(Child, Started), Fault> {
-    let failed = |what: &str, error: io::Error| {
-        Fault::new(Code::CannotStart, format!("{what}: {error}")).hint("see `holdfast doctor`")
-    };
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|e| failed("no socket pair", e))?;
+/// What a keeper is called until it has a session: as long as an id, which it writes over it.
+const NOBODYS: &str = "ses_..........................";
+
+/// A keeper that has no orders yet.
+#[derive(Debug)]
+pub struct Waiting {
+    /// What it runs.
+    pub program: PathBuf,
+    /// Its process.
+    pub child: Child,
+    /// Where it reads its orders; it ends with this.
+    pub stream: UnixStream,
+}
+
+impl Waiting {
+    /// Whether it still waits.
+    pub fn is_there(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+/// Starts a keeper that waits for its orders. Blocks until its program runs.
+pub fn ahead(program: &Path) -> io::Result<Waiting> {
+    begin(program, None, NOBODYS)
+}
+
+fn begin(program: &Path, apart: Option<&Path>, label: &str) -> io::Result<Waiting> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
     let mut command = Command::new(apart.unwrap_or(program));
     if apart.is_some() {
         command.arg("apart").arg(program);
@@ -106,11 +124,27 @@ pub async fn start(
         .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| failed(&format!("cannot run the keeper {}", program.display()), e))?;
+        .spawn()?;
+    Ok(Waiting { program: program.to_owned(), child, stream: ours })
+}
+
+/// Starts a keeper, or takes one that waits, and waits until the command runs, or cannot. One of a portable session is started by `apart`,
+/// which makes it a mount namespace and becomes it.
+pub async fn start(
+    program: &Path,
+    apart: Option<&Path>,
+    ahead: Option<Waiting>,
+    label: &str,
+    start: &Start,
+) -> Result<(Child, Started), Fault> {
+    let failed = |what: &str, error: io::Error| {
+        Fault::new(Code::CannotStart, format!("{what}: {error}")).hint("see `holdfast doctor`")
+    };
+    let begun = ahead.map_or_else(|| begin(program, apart, label), Ok);
+    let Waiting { child, stream, .. } =
+        begun.map_err(|e| failed(&format!("cannot run the keeper {}", program.display()), e))?;
     let answer = async {
-        ours.set_nonblocking(true)?;
-        let mut stream = tokio::net::UnixStream::from_std(ours)?;
+        let mut stream = tokio::net::UnixStream::from_std(stream)?;
         stream.write_all(&start.encode()).await?;
         let mut bytes = [0; STARTED_BYTES];
         stream.read_exact(&mut bytes).await?;

@@ -1,5 +1,5 @@
-//! `holdfast-keeper <session id>`: see the library. The id is for people who read `ps`; everything else comes by
-//! the start block on standard input.
+//! `holdfast-keeper <session id>`: see the library. The id is for people who read `ps`, and for a host that looks whether a session has a
+//! keeper; one that was started ahead writes it there with its orders. Everything else comes by the start block on standard input.
 //!
 //! Without Rust's own start-up, which sets up a signal stack and a main thread's name that a process of one thread and no
 //! handlers has no use for: 12 KiB less for every session that idles.
@@ -7,8 +7,10 @@
 
 /// Called by the C library.
 #[unsafe(no_mangle)]
-pub extern "C" fn main() -> i32 {
-    match holdfast_keeper::setup::start() {
+pub extern "C" fn main(count: i32, words: *const *mut libc::c_char) -> i32 {
+    // SAFETY: these are what the C library passed, and nothing else in this process reads or writes them.
+    let label = unsafe { holdfast_keeper::sys::word(count, words, 1) };
+    match holdfast_keeper::setup::start(label) {
         Some(keeper) => {
             keeper.run();
             0

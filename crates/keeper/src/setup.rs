@@ -52,12 +52,15 @@ impl Drop for Made {
 }
 
 /// Reads the start block from standard input, starts the child and answers. `None` where there is no session; why
-/// not was answered.
+/// not was answered. `label` is where `ps` reads which session it is: before anything is made it says so.
 #[must_use]
-pub fn start() -> Option<Keeper> {
+pub fn start(label: Option<&mut [u8]>) -> Option<Keeper> {
     // SAFETY: standard input is the host's socket and nobody else in this process uses it.
     let mut host = unsafe { File::from_raw_fd(0) };
-    let result = read_block(&mut host).and_then(|start| session(&start));
+    let result = read_block(&mut host).and_then(|start| {
+        label.into_iter().for_each(|label| name(label, &start.ring_path));
+        session(&start)
+    });
     let keeper_pid = std::process::id();
     let answer = match &result {
         Ok(parts) => Started { stage: Stage::Running, errno: 0, keeper_pid, child_pid: parts.child as u32 },
@@ -77,6 +80,14 @@ pub fn start() -> Option<Keeper> {
         libc::malloc_trim(0);
     }
     result.ok().map(Keeper::new)
+}
+
+/// Says which session this is: the directory of a ring is called so.
+fn name(label: &mut [u8], ring_path: &[u8]) {
+    let id = ring_path.rsplit(|byte| *byte == b'/').nth(1).unwrap_or_default();
+    if id.len() == label.len() {
+        label.copy_from_slice(id);
+    }
 }
 
 fn read_block(host: &mut File) -> Result<Start, Failed> {

@@ -27,6 +27,22 @@ pub fn c_string(bytes: &[u8]) -> io::Result<CString> {
     CString::new(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
 }
 
+/// A word of the command line, to be written over: `ps` shows what stands there then.
+///
+/// # Safety
+///
+/// `words` has `count` texts that end with a zero byte and live as long as the process; nothing else reads or writes this one.
+pub unsafe fn word(count: i32, words: *const *mut libc::c_char, at: i32) -> Option<&'static mut [u8]> {
+    if words.is_null() || at >= count {
+        return None;
+    }
+    // SAFETY: there are so many, and each ends with a zero byte, which stays as it is.
+    unsafe {
+        let text = *words.add(at as usize);
+        (!text.is_null()).then(|| std::slice::from_raw_parts_mut(text.cast(), libc::strlen(text)))
+    }
+}
+
 fn clock_ms(clock: libc::clockid_t) -> u64 {
     // SAFETY: timespec is plain numbers; all zeros is one.
     let mut time: libc::timespec = unsafe { std::mem::zeroed() };

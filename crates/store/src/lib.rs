@@ -42,7 +42,9 @@ mod whole;
 
 pub use envelope::{Format, Unreadable};
 pub use sum::checksum;
-pub use whole::{Survives, create, get, get_json, make_dir, put, put_json, replace, replace_as, seal_json, sweep};
+pub use whole::{
+    Survives, create, fill, get, get_json, make_dir, make_empty, put, put_json, replace, replace_as, seal_json, sweep,
+};
 
 /// A session: identity, name, command, how it ended.
 pub const SPEC: Format = Format { kind: "spec", version: 2 };

@@ -1,6 +1,7 @@
 //! Files that are written whole: the one atomic replace.
 
 use crate::envelope::{Content, Format, LINE_BYTES_MAX, Unreadable};
+use rustix::fs::OFlags;
 use rustix::process::{Pid, test_kill_process};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -64,16 +65,39 @@ pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(Naming::New, MODE, path, bytes, Survives::PowerCut, |_| true)
 }
 
-/// Replaces a sealed file, unless a later version wrote it.
+/// Replaces a sealed file, unless a later version wrote it. One that is there and empty is filled where it is.
 pub fn put(format: &Format, dir: &Path, name: &str, content: &[u8], survives: Survives) -> io::Result<()> {
-    refuse_newer(format, &dir.join(name))?;
-    replace(dir, name, &format.seal(content), survives)
+    put_sealed(format, dir, name, &format.seal(content), survives)
+}
+
+fn put_sealed(format: &Format, dir: &Path, name: &str, bytes: &[u8], survives: Survives) -> io::Result<()> {
+    let is_empty = refuse_newer(format, &dir.join(name))?;
+    if is_empty && survives == Survives::Crash && fill(&dir.join(name), bytes)? {
+        return Ok(());
+    }
+    replace(dir, name, bytes, survives)
+}
+
+/// Writes a file that was made ahead of need and is empty, where it is: there is nothing in it that a crash could cost, and a file that
+/// is made, renamed and replaces another takes three changes of directories. False where there is none, or something is in it.
+pub fn fill(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let made = OpenOptions::new().write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path);
+    let Ok(mut file) = made else { return Ok(false) };
+    if file.metadata()?.len() > 0 {
+        return Ok(false);
+    }
+    file.write_all(bytes).map(|()| true)
+}
+
+/// Makes empty files that are written later, [`fill`].
+pub fn make_empty(dir: &Path, names: &[&str]) -> io::Result<()> {
+    let make = |name: &&str| OpenOptions::new().create_new(true).write(true).mode(MODE).open(dir.join(name)).map(drop);
+    names.iter().try_for_each(make)
 }
 
 /// Replaces a sealed file by a value as JSON.
 pub fn put_json(format: &Format, dir: &Path, name: &str, value: &impl Serialize, survives: Survives) -> io::Result<()> {
-    refuse_newer(format, &dir.join(name))?;
-    replace(dir, name, &seal_json(format, value)?, survives)
+    put_sealed(format, dir, name, &seal_json(format, value)?, survives)
 }
 
 /// A sealed file with a value as JSON, for [`create`].
@@ -101,13 +125,13 @@ pub fn get_json<T: DeserializeOwned>(format: &Format, path: &Path) -> Result<Opt
     get(format, path, |content| serde_json::from_slice(content.bytes()).ok())
 }
 
-/// An error where a later version wrote the file.
-fn refuse_newer(format: &Format, path: &Path) -> io::Result<()> {
+/// An error where a later version wrote the file. True where it is there and empty.
+fn refuse_newer(format: &Format, path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     match File::open(path) {
         Ok(file) => file.take(LINE_BYTES_MAX as u64).read_to_end(&mut start)?,
         // Whatever is wrong with it is told by writing.
-        Err(_) => return Ok(()),
+        Err(_) => return Ok(false),
     };
     if format.looks_newer(&start) {
         // Its version may be what is damaged.
@@ -115,7 +139,7 @@ fn refuse_newer(format: &Format, path: &Path) -> io::Result<()> {
             return Err(newer.into());
         }
     }
-    Ok(())
+    Ok(start.is_empty())
 }
 
 /// `goes_on` says after each step whether the writer lives; only tests end it.
@@ -240,6 +264,25 @@ mod tests {
             replace(dir.path(), "note", b"next", Survives::PowerCut).unwrap();
             assert_eq!(std::fs::read(&path).unwrap(), b"next");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_made_ahead_is_filled_where_it_is_and_never_one_with_something_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("note");
+        let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&path).unwrap());
+        assert!(!fill(&path, b"nothing is there").unwrap());
+        make_empty(dir.path(), &["note"]).unwrap();
+        let ahead = inode();
+        put(&NOTE, dir.path(), "note", b"first", Survives::Crash).unwrap();
+        assert_eq!((inode(), names(dir.path())), (ahead, vec!["note".to_owned()]));
+        assert!(!fill(&path, b"there is something").unwrap());
+        put(&NOTE, dir.path(), "note", b"second", Survives::Crash).unwrap();
+        assert_ne!(inode(), ahead, "replaced whole");
+        assert_eq!(std::fs::read(&path).unwrap(), NOTE.seal(b"second"));
+        std::os::unix::fs::symlink(&path, dir.path().join("link")).unwrap();
+        std::fs::write(&path, b"").unwrap();
+        assert!(!fill(&dir.path().join("link"), b"through a link").unwrap());
     }
 
     #[test]

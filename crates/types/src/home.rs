@@ -94,6 +94,12 @@ impl Home {
         self.state.join("sessions")
     }
 
+    /// Directories of sessions that nobody has asked for yet.
+    #[must_use]
+    pub fn prepared(&self) -> PathBuf {
+        self.state.join("prepared")
+    }
+
     /// One session's directory.
     #[must_use]
     pub fn session(&self, id: SessionId) -> PathBuf {

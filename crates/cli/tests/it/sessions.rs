@@ -108,7 +108,60 @@ fn end_takes_the_whole_tree_with_it() {
     home.until_screen_shows("work", "started");
     let host = home.host_pid();
     assert_eq!(home.ok(&["end", "work", "--grace", "0.05"]), "work: killed by signal 9\n");
-    until("the tree to be gone", || home.processes() == [host]);
+    until("the tree to be gone", || home.processes_at_work() == [host]);
+}
+
+/// The words that a session's keeper was started with, as `ps` shows them.
+fn keeper_words(home: &Home, session: &str) -> String {
+    holdfast_harness::command_line(home.number(session, "keeper_pid") as u32)
+}
+
+#[test]
+fn a_session_gets_the_keeper_and_the_files_that_were_made_ahead_and_is_like_any_other() {
+    let home = Home::new();
+    let id = |name: &str| home.json(&["info", name])["id"].as_str().unwrap().to_owned();
+    home.session("first", "exec cat");
+    let waiting = until("a keeper that waits", || home.waiting_keeper());
+    home.session("second", "echo ready; exec cat");
+    assert_eq!(home.number("second", "keeper_pid"), u64::from(waiting), "it was taken");
+    for name in ["first", "second"] {
+        assert!(keeper_words(&home, name).contains(&id(name)), "{}", keeper_words(&home, name));
+    }
+    let empty: Vec<String> = std::fs::read_dir(home.session_dir("second"))
+        .unwrap()
+        .flatten()
+        .filter(|file| file.metadata().unwrap().len() == 0)
+        .map(|file| file.file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(empty, [String::new(); 0], "each file was written");
+    home.until_screen_shows("second", "ready");
+    home.ok(&["journal", "second", "--verify"]);
+    home.kill_host();
+    home.ok(&["send", "second", "--enter", "still here"]);
+    home.until_screen_shows("second", "still here");
+    until("the end of the keeper that waited for the killed host", || {
+        home.waiting_keeper().is_none_or(|pid| pid != waiting)
+    });
+    assert_eq!(home.json(&["ls"]).as_array().unwrap().len(), 2, "what was made ahead is no session");
+}
+
+#[test]
+fn a_host_killed_before_it_wrote_anything_of_a_session_leaves_no_trace_of_it() {
+    let home = Home::new();
+    home.session("work", "exec cat");
+    home.kill_host();
+    let (never, spoilt) =
+        (home.join("sessions/ses_00000000000000000000000001"), home.join("sessions/ses_00000000000000000000000002"));
+    for dir in [&never, &spoilt] {
+        std::fs::create_dir(dir).unwrap();
+        ["spec", "birth", "life.json", "journal.1", "journal-last"].iter().for_each(|name| {
+            std::fs::write(dir.join(name), "").unwrap();
+        });
+    }
+    std::fs::write(spoilt.join("journal.1"), "something was written here").unwrap();
+    home.ok(&["info", "work"]);
+    assert!(!never.exists(), "nothing ever ran");
+    assert!(spoilt.exists(), "what may have run is shown, not removed");
 }
 
 #[test]

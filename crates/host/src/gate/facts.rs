@@ -35,8 +35,9 @@ const ENTRIES_MAX: usize = 2_000;
 const UNKNOWN_HASH: Hash = Hash([0; 32]);
 
 /// What belongs to Holdfast below its state directory, which may have other things in it.
-const OWN_STATE: [&str; 23] = [
+const OWN_STATE: [&str; 24] = [
     "sessions",
+    "prepared",
     "hooks",
     "runs",
     "shells",

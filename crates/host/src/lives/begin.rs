@@ -252,7 +252,7 @@ async fn keep(
         restore.unpack(&session.dir).await.map_err(cannot)?;
         restore.orders(&shared.home, &session.dir, &portable, start).map_err(cannot)?;
     }
-    let (mut child, started) = spawn::start(&keeper, apart.as_deref(), &session.id.to_string(), start).await?;
+    let (mut child, started) = spawn::start(&keeper, apart.as_deref(), None, &session.id.to_string(), start).await?;
     if let Some(restore) = &how.restore {
         holdfast_pause::task_point("restore.started").await;
         if let Err(fault) = restore.wait(&session.dir, &mut child).await {

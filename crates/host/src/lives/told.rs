@@ -69,5 +69,9 @@ pub(crate) fn tell(session: &Session, spec: &Spec, began: Began) -> io::Result<(
         cut: restored.map_or(&[], |restored| restored.cut.as_slice()),
     };
     let text = serde_json::to_vec_pretty(&told).map_err(io::Error::other)?;
-    crate::store::replace(&session.dir, LIFE, &[&text[..], b"\n"].concat())
+    let text = [&text[..], b"\n"].concat();
+    if holdfast_store::fill(&session.dir.join(LIFE), &text)? {
+        return Ok(());
+    }
+    crate::store::replace(&session.dir, LIFE, &text)
 }

@@ -1,20 +1,13 @@
-//! Deciding on behalf of clients: the core's decisions, refusals as they are sent, the journal on its way to the disk.
+//! Deciding on behalf of clients: the core's decisions, and refusals as they are sent.
 
 use super::held::word;
 use super::{Session, State};
-use crate::disk::at_disk;
-use crate::notes::About;
 use holdfast_authority::{Audience, Input, Refusal};
 use holdfast_session::{Decided, Undecided};
 use holdfast_types::{Fence, Notice};
 use holdfast_wire::events::Event;
 use holdfast_wire::turns::{FrozenView, HolderView, TurnView};
 use holdfast_wire::{Body, Code, Fault, Message};
-use std::time::Duration;
-use tokio::time::Instant;
-
-/// Records reach the disk for certain within this time and the disk's own: the cost of a sync is shared by all acts within.
-const SYNC_AFTER: Duration = Duration::from_millis(20);
 
 /// A refusal as it is sent.
 pub(crate) fn fault(refusal: &Refusal) -> Fault {
@@ -87,34 +80,6 @@ impl Session {
     /// The newest fence.
     pub(crate) fn fence(&self) -> Fence {
         self.state.borrow().core.fence()
-    }
-
-    /// Sees to it that what was written reaches the disk, off this thread.
-    pub(super) fn sync_soon(&self) {
-        if !self.state.borrow().journal.is_unsynced() || self.syncing.replace(true) {
-            return;
-        }
-        let Some(this) = self.this.upgrade() else { return };
-        tokio::task::spawn_local(async move {
-            tokio::time::sleep(SYNC_AFTER).await;
-            this.syncing.set(false);
-            let next = || this.state.borrow_mut().journal.unsynced();
-            // The segment, and where it is new the directory that has its name. A disk syncs one after the other anyway.
-            let _turn = this.syncs.acquire().await;
-            while let Some(path) = next() {
-                let began = Instant::now();
-                let synced = at_disk(move || std::fs::File::open(path)?.sync_data()).await;
-                if synced.is_ok() {
-                    this.metrics.synced(began.elapsed());
-                }
-                this.state.borrow_mut().notes.wrote(About::Sync, "the journal may not survive a crash", &synced);
-            }
-            let ahead = this.state.borrow_mut().journal.archives();
-            if let Some(ahead) = ahead {
-                let done = at_disk(move || ahead.run()).await;
-                this.state.borrow_mut().journal.archived(done);
-            }
-        });
     }
 
     /// Who may write now, and who waits.

@@ -27,6 +27,7 @@ mod ran;
 mod runs;
 mod shrink;
 mod sizes;
+mod syncing;
 mod track;
 mod turns;
 mod waits;
@@ -96,7 +97,7 @@ pub struct Session {
     pub(crate) watchers: Rc<Cell<u32>>,
     /// A sync of the journal is on its way.
     syncing: Cell<bool>,
-    pub(crate) syncs: Rc<Semaphore>,
+    pub(crate) syncs: Rc<syncing::Syncs>,
     /// One session at a time is looked at; nothing else waits for that.
     pub(crate) looks: Rc<Semaphore>,
     /// One freeze or thaw at a time, in the order they were decided.
@@ -569,7 +570,7 @@ pub struct Shared {
     /// The signatures that were used lately.
     pub proofs: Rc<RefCell<Proofs>>,
     /// Syncs of journals that may be under way at once.
-    pub syncs: Rc<Semaphore>,
+    pub(crate) syncs: Rc<syncing::Syncs>,
     /// Held by the one look at a session's processes.
     pub looks: Rc<Semaphore>,
     /// Who is told of runs' ends.

@@ -16,7 +16,7 @@ impl Session {
     pub(crate) fn shrink_ring(&self) {
         let Some(this) = self.this.upgrade() else { return };
         tokio::task::spawn_local(async move {
-            let _turn = this.syncs.acquire().await;
+            let _turn = this.syncs.place().await;
             let path = this.dir.join("ring");
             if let Err(error) = at_disk(move || shrink(&path)).await {
                 // Where a file system cannot do it the ring stays as large as it was.
