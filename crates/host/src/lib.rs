@@ -54,6 +54,7 @@ mod reach;
 mod reap;
 mod registry;
 mod relays;
+mod rest;
 mod room;
 mod roster;
 mod runs;
@@ -318,6 +319,8 @@ fn follow_all(server: &Rc<serve::Server>) {
     tokio::task::spawn_local(portable::auto::follow(Rc::clone(server)));
     tokio::task::spawn_local(gate::follow(Rc::clone(server)));
     tokio::task::spawn_local(lookout::ports::follow(Rc::clone(server)));
+    let asked = Rc::clone(server);
+    tokio::task::spawn_local(async move { rest::follow(&asked.presence).await });
 }
 
 /// Which file lies at a path.

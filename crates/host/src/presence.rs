@@ -11,6 +11,7 @@ use holdfast_wire::turns::{Connected, Doing};
 use holdfast_wire::{Call, Code, Fault};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
+use tokio::sync::Notify;
 
 /// Connections at the host's socket: as many as there are observers, and their programs, on a large machine. One program that
 /// leaks them finds its share full, and nobody else's.
@@ -46,6 +47,8 @@ pub struct Presence {
     next: Cell<u64>,
     /// Requests that are being answered.
     open: Cell<u64>,
+    /// Somebody asks for something.
+    pub(crate) asked: Notify,
 }
 
 /// A request is being answered until this is dropped.
@@ -72,6 +75,7 @@ impl Presence {
     /// A request is being answered.
     pub fn opened(&self) -> Open<'_> {
         self.open.set(self.open.get() + 1);
+        self.asked.notify_one();
         Open(&self.open)
     }
 
