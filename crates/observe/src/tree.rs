@@ -197,7 +197,7 @@ fn children(pid: u32) -> io::Result<Vec<u32>> {
 }
 
 pub(crate) fn read(pid: u32) -> Option<Process> {
-    crate::proc::small(&format!("/proc/{pid}/stat"), |line| parse(line))?
+    crate::proc::small(&format!("/proc/{pid}/stat"), parse)?
 }
 
 /// What a `stat` line says.
