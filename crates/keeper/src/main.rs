@@ -6,8 +6,12 @@
 #![no_main]
 
 /// Called by the C library.
+///
+/// # Safety
+///
+/// `words` are the `count` words of the command line, as the C library has them.
 #[unsafe(no_mangle)]
-pub extern "C" fn main(count: i32, words: *const *mut libc::c_char) -> i32 {
+pub unsafe extern "C" fn main(count: i32, words: *const *mut libc::c_char) -> i32 {
     // SAFETY: these are what the C library passed, and nothing else in this process reads or writes them.
     let label = unsafe { holdfast_keeper::sys::word(count, words, 1) };
     match holdfast_keeper::setup::start(label) {
