@@ -49,7 +49,7 @@ impl Names {
     /// Whether a live session has this name, or one that is being started; `besides`: another one than this.
     pub fn is_taken(&self, name: &SessionName, besides: Option<SessionId>) -> bool {
         let sessions = self.sessions.upgrade();
-        let has = |session: &Rc<Session>| session.holds_its_name() && session.name() == name.as_str();
+        let has = |session: &Rc<Session>| session.holds_its_name() && session.is_named(name.as_str());
         self.starting.borrow().contains(name)
             || sessions.is_some_and(|all| all.borrow().values().filter(|s| Some(s.id) != besides).any(has))
     }
