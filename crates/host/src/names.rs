@@ -23,6 +23,13 @@ pub(crate) fn must_not_mislead(name: &SessionName) -> Result<(), Fault> {
     Err(Fault::new(Code::BadRequest, format!("a session cannot be named {name}: {why}")).hint("choose another name"))
 }
 
+impl Session {
+    /// Whether this is its name. All sessions are asked this, many times: nothing is copied for it.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.state.borrow().spec.name.as_str() == name
+    }
+}
+
 /// The names of a home. Sessions have it too: one that takes up a rename of before must know whether the name is still free.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {

@@ -387,11 +387,6 @@ impl Session {
         self.state.borrow().spec.name.to_string()
     }
 
-    /// Whether this is its name. All sessions are asked this, many times: nothing is copied for it.
-    pub fn is_named(&self, name: &str) -> bool {
-        self.state.borrow().spec.name.as_str() == name
-    }
-
     /// Whether it lives (an unknown keeper's session does too).
     pub fn is_live(&self) -> bool {
         matches!(self.state.borrow().life, Life::Running | Life::Unknown)
