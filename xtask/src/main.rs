@@ -172,7 +172,7 @@ offer is named as not provided. CI runs two minutes of a small one.
 usage: cargo xtask package [--static] [--only deb,tar,npm,wheel] [--target TRIPLE] [--profile NAME] [--program FILE] [--out DIR] [--url BASE]
        cargo xtask package --verify […]
        cargo xtask package --check [--program FILE]
-       cargo xtask package --elsewhere
+       cargo xtask package --elsewhere [--target TRIPLE]
        cargo xtask package --previous FILE [--program FILE]
 
 Builds the program for release and writes packages into target/package: a .deb, a
@@ -188,7 +188,8 @@ has no standard library for them, with Debian's Rust (unpacked into target/elsew
 --check makes packages of the program that the tests use (or FILE), installs the .deb, the wheel and the npm package in a fresh Debian
 (debootstrap, kept in the target directory; needs root), works in each as a user, kills the host, and removes them; runs the units under `systemd --user`, and a FILE that is static in an empty root. CI runs it.
 
---elsewhere checks that the client compiles for macOS. It is not linked and not run.
+--elsewhere checks that the client compiles for macOS (aarch64-apple-darwin) and Windows with Cygwin (x86_64-pc-cygwin), or for one of
+them. It is not linked and not run.
 
 --previous runs sessions with a program of an earlier version (FILE) and the one that the tests use, or --program: each as client of the other's
 host, and each one's host with the other's keepers.

@@ -40,8 +40,8 @@ pub use env::{EnvArgs, HandoverArgs};
 pub use files::{FilePlace, FilesCommand, FilesEditArgs, FilesGetArgs, FilesLsArgs};
 #[cfg(target_os = "linux")]
 pub use flow::{
-    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowDevArgs, FlowHistoryArgs, FlowRetryArgs,
-    FlowRewindArgs, FlowSignalArgs, FlowStartArgs, FlowWatchArgs,
+    FlowAnswerArgs, FlowCancelArgs, FlowCheckArgs, FlowCommand, FlowDecideArgs, FlowDevArgs, FlowExportArgs,
+    FlowHistoryArgs, FlowRetryArgs, FlowRewindArgs, FlowSignalArgs, FlowStartArgs, FlowWatchArgs,
 };
 pub use fork::{ForkArgs, ForkCommand, ForkDiffArgs, ForkKeepArgs, ForkStartArgs};
 pub use gate::{ApprovalArg, ApprovalWaitArgs, ApprovalsCommand, ApprovalsLsArgs};

@@ -20,7 +20,7 @@ use std::path::Path;
 use toml::{Spanned, Value};
 
 /// Every key, in the order of the manual.
-pub const KEYS: [&str; 34] = [
+pub const KEYS: [&str; 36] = [
     "chord",
     "detach_key",
     "greeting",
@@ -30,6 +30,8 @@ pub const KEYS: [&str; 34] = [
     "history_lines",
     "ended_keep",
     "runs_keep",
+    "flows_keep",
+    "flows_archive",
     "grace",
     "shell",
     "recover",
@@ -81,6 +83,10 @@ pub struct Config {
     pub ended_keep_ms: Option<u64>,
     /// How long the key of a run is remembered.
     pub runs_keep_ms: Option<u64>,
+    /// How long a flow that has ended is kept.
+    pub flows_keep_ms: Option<u64>,
+    /// Where the histories of flows go before they are removed.
+    pub flows_archive: Option<String>,
     /// From HUP to KILL.
     pub grace_ms: u64,
     /// The shell of a new session.
@@ -125,6 +131,8 @@ impl Default for Config {
             history_lines: None,
             ended_keep_ms: None,
             runs_keep_ms: None,
+            flows_keep_ms: None,
+            flows_archive: None,
             grace_ms: GRACE_MS,
             shell: None,
             recover: Recovery::Manual,
@@ -213,6 +221,8 @@ impl Config {
             "history_lines" => self.history_lines = Some(found.number()?),
             "ended_keep" => self.ended_keep_ms = Some(found.time_ms()?),
             "runs_keep" => self.runs_keep_ms = Some(found.time_ms()?),
+            "flows_keep" => self.flows_keep_ms = Some(found.time_ms()?),
+            "flows_archive" => self.flows_archive = Some(directory(found.text()?)?),
             "grace" => self.grace_ms = found.time_ms()?,
             "shell" => self.shell = Some(found.text()?),
             "recover" => self.recover = recovery(&found.text()?)?,
@@ -309,6 +319,10 @@ impl Found {
             Found::Typed(value) => Err(format!("expected true or false, not {}", kind(&value))),
         }
     }
+}
+
+fn directory(text: String) -> Result<String, String> {
+    if std::path::Path::new(&text).is_absolute() { Ok(text) } else { Err("expected an absolute path".into()) }
 }
 
 fn recovery(word: &str) -> Result<Recovery, String> {
@@ -423,6 +437,8 @@ mod tests {
             history_lines = 500
             ended_keep = "2h"
             runs_keep = "2d"
+            flows_keep = "60d"
+            flows_archive = "/srv/flows"
             grace = 3
             shell = "/bin/dash"
             recover = "auto"
@@ -455,6 +471,8 @@ mod tests {
             history_lines: Some(500),
             ended_keep_ms: Some(7_200_000),
             runs_keep_ms: Some(172_800_000),
+            flows_keep_ms: Some(5_184_000_000),
+            flows_archive: Some("/srv/flows".into()),
             grace_ms: 3_000,
             shell: Some("/bin/dash".into()),
             recover: Recovery::Auto,
@@ -539,6 +557,7 @@ mod tests {
             ("chord = \"d\"", ":1: chord: expected a control key"),
             ("status = \"top\"", ":1: status: expected \"bottom\" or \"off\""),
             ("title = \"yes\"", ":1: title: expected true or false, not a string"),
+            ("flows_archive = \"flows\"", ":1: flows_archive: expected an absolute path"),
             ("reap_after = \"soon\"", ":1: reap_after: expected never, or a time of at least 1 s"),
             ("reap_after = \"10ms\"", ":1: reap_after: expected never, or a time"),
             ("reap_memory_max = \"1k\"", ":1: reap_memory_max: expected at least 1 MiB"),

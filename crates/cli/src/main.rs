@@ -18,8 +18,8 @@ mod here;
 mod hosts;
 mod journal_args;
 #[cfg(target_os = "linux")]
-#[cfg(target_os = "linux")]
 mod lease;
+#[cfg(target_os = "linux")]
 mod listen;
 #[cfg(target_os = "linux")]
 mod notify;

@@ -42,6 +42,35 @@ pub fn shell() -> Option<String> {
     None
 }
 
+/// Stack of the thread that a host runs on where the first one's is not known: as much as that has.
+#[cfg(target_os = "linux")]
+const STACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// Does something where there is stack enough to be asked for. musl says of a process's first thread that its stack is as large as what was
+/// used of it so far, and Cedar decides nothing with less than 100 KiB left.
+#[cfg(target_os = "linux")]
+pub fn with_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    if cfg!(not(target_env = "musl")) {
+        return Ok(work());
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work)?;
+        Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+/// Whether flows were ever used here.
+#[cfg(target_os = "linux")]
+pub fn has_flows(home: &holdfast_types::Home) -> bool {
+    holdfast_flows::database(home).exists()
+}
+
+/// Flows run where sessions do.
+#[cfg(not(target_os = "linux"))]
+pub fn has_flows(_: &holdfast_types::Home) -> bool {
+    false
+}
+
 /// What to say of a command that is not there on this system, and is on Linux.
 pub fn missing(command: &str) -> Option<String> {
     const OF_LINUX: [&str; 9] = ["bot", "doctor", "flow", "host", "policy", "prove", "relay", "upgrade", "web"];

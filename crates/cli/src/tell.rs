@@ -10,7 +10,7 @@ use holdfast_authority::{
     Turn,
 };
 use holdfast_types::{Actor, ActorId, Handle, Hash, TimeMs, shapers_text};
-use holdfast_wire::files::Written;
+use holdfast_wire::files::{HashKind, Written};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use std::collections::BTreeMap;
@@ -418,14 +418,25 @@ mod tests;
 /// A write to a file: what it was, what it is.
 fn wrote(name: &str, detail: &str) -> String {
     let Some(written) = Written::read(detail) else { return format!("did {}: {}", text(name), text(detail)) };
-    let hash = |hash: Option<Hash>| hash.map_or_else(|| "nothing".to_owned(), |hash| hash.to_string()[..12].to_owned());
+    let hash = |hash: Option<Hash>, kind: HashKind| match hash {
+        None => "nothing".to_owned(),
+        Some(hash) => format!("{} {}", kind.name(), &hash.to_string()[..12]),
+    };
     let word = match (name, written.after) {
         ("files.undo", _) => "undid a write to",
         (_, None) => "removed",
         (_, Some(_)) => "wrote",
     };
-    let (before, after) = (hash(written.before), hash(written.after));
-    format!("{word} {} ({} bytes, sha256 {before} to {after})", text(&written.path), written.size)
+    let before = hash(written.before, written.before_kind);
+    // Of the same kind, where it is not said again.
+    let after_kind = written.after_kind;
+    let after = match written.after {
+        Some(after) if written.before.is_some() && written.before_kind == after_kind => {
+            after.to_string()[..12].to_owned()
+        }
+        after => hash(after, after_kind),
+    };
+    format!("{word} {} ({} bytes, {before} to {after})", text(&written.path), written.size)
 }
 
 /// Who keeps a session, as the record has it.

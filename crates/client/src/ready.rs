@@ -2,13 +2,23 @@
 //!
 //! By `poll`, and on Apple's systems by `select`: there `poll` does not know terminals (poll(2), BUGS).
 
-use rustix::event::{FdSetElement, PollFd, PollFlags, Timespec, fd_set_insert, fd_set_num_elements, poll, select};
+#[cfg(any(target_vendor = "apple", test))]
+use rustix::event::{FdSetElement, fd_set_insert, fd_set_num_elements, select};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+#[cfg(any(target_vendor = "apple", test))]
+use std::os::fd::AsRawFd;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+#[cfg(not(target_vendor = "apple"))]
+use by_poll as by;
+#[cfg(target_vendor = "apple")]
+use by_select as by;
+
 /// The largest descriptor `select` knows, and one more.
+#[cfg(any(target_vendor = "apple", test))]
 const SELECT_MAX: i32 = 1024;
 
 /// Waits until one of these can be read, has ended or failed, or the time is over; says of each whether it is so. A signal ends the wait, too.
@@ -20,19 +30,20 @@ pub fn ready<const N: usize>(descriptors: [BorrowedFd<'_>; N], patience: Option<
 /// The same for as many as there are.
 pub fn ready_of(descriptors: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::Result<Vec<bool>> {
     let patience = patience.map(|patience| Timespec::try_from(patience).expect("times of people fit"));
-    let by = if cfg!(target_vendor = "apple") { by_select } else { by_poll };
     match by(descriptors, patience.as_ref()) {
         Err(Errno::INTR) => Ok(vec![false; descriptors.len()]),
         other => Ok(other?),
     }
 }
 
+#[cfg(any(not(target_vendor = "apple"), test))]
 fn by_poll(descriptors: &[BorrowedFd<'_>], patience: Option<&Timespec>) -> Result<Vec<bool>, Errno> {
     let mut asked: Vec<_> = descriptors.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     poll(&mut asked, patience)?;
     Ok(asked.iter().map(|fd| !fd.revents().is_empty()).collect())
 }
 
+#[cfg(any(target_vendor = "apple", test))]
 fn by_select(descriptors: &[BorrowedFd<'_>], patience: Option<&Timespec>) -> Result<Vec<bool>, Errno> {
     let numbers: Vec<i32> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
     let bound = numbers.iter().max().map_or(0, |largest| largest + 1);

@@ -2,10 +2,12 @@
 
 use crate::{Run, WaitFor};
 use holdfast_types::TimeMs;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// When a timer is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Due {
     /// So much elapsed time after a moment. Setting the clock does not change it.
     After {
@@ -19,7 +21,8 @@ pub enum Due {
 }
 
 /// What a timer is for. It is given back when the timer fires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fires {
     /// The command has waited long enough.
     Over,

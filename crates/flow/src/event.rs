@@ -44,6 +44,18 @@ fn is_none_before(before: &u32) -> bool {
     *before == 0
 }
 
+/// How the service starts workers with a file that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hosted {
+    /// The interpreter.
+    pub program: String,
+    /// Where the file lay: beside it is what it imports.
+    pub file: String,
+    /// The flows that are in it.
+    pub names: Vec<String>,
+}
+
 /// Something that happened in a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -124,10 +136,18 @@ pub enum Event {
         /// Why.
         why: String,
     },
-    /// Somebody says that it was mended.
+    /// Somebody says that it was mended: code that a worker has decides anew, the newest from here on.
     Unblocked {
         /// Who.
         by: String,
+    },
+    /// A worker decides with this code, from the beginning or since it was mended. The flow goes on with it when newer code comes.
+    Coded {
+        /// The digest of the worker's file.
+        code: String,
+        /// The service starts workers with it by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosted: Option<Hosted>,
     },
     /// Its history was taken back to a step: what follows is decided anew.
     Rewound {

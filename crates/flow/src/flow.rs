@@ -3,13 +3,15 @@
 mod generations;
 mod outside;
 mod refusal;
+mod rest;
 
 pub use generations::{Child, Rewind};
 pub use refusal::{Refusal, Verdict};
+pub use rest::Wakes;
 
 use crate::command::{Command, OnLost, Run};
 use crate::effect::{Due, Effect, Fires};
-use crate::event::{Event, Outcome, Parent, Recorded, RunState};
+use crate::event::{Event, Hosted, Outcome, Parent, Recorded, RunState};
 use crate::shell::fill_output;
 use crate::{EVENTS_MAX, OPEN_MAX};
 use holdfast_types::TimeMs;
@@ -84,8 +86,12 @@ pub struct Flow {
     pub id: String,
     /// What kind of flow it is.
     pub name: String,
-    /// The digest of its code.
+    /// The digest of its definition; empty where a worker's code decides.
     pub code: String,
+    /// The digest of the worker's file that decides; empty: whatever a worker has.
+    pub coded: String,
+    /// The service starts workers with that file by itself.
+    pub hosted: Option<Hosted>,
     /// Who started it.
     pub by: String,
     /// Where its new sessions start.
@@ -196,6 +202,13 @@ impl Flow {
             Event::Unblocked { .. } => {
                 self.blocked = None;
                 self.wants = self.phase == Phase::Going;
+                if self.hosted.is_none() {
+                    self.coded.clear();
+                }
+            }
+            Event::Coded { code, hosted } => {
+                self.coded.clone_from(code);
+                self.hosted.clone_from(hosted);
             }
             Event::Rewound { generation, .. } => {
                 self.generation = *generation;
@@ -350,8 +363,26 @@ impl Flow {
         out
     }
 
+    /// Begins, and is decided by this file, with which the service starts workers by itself.
+    pub fn start_hosted(&mut self, started: Event, (code, hosted): (String, Hosted), now_ms: TimeMs) -> Decided {
+        let mut out = self.start(started, now_ms);
+        self.put(&mut out, Event::Coded { code, hosted: Some(hosted) }, now_ms);
+        out
+    }
+
     /// Takes a decider's answer to the history of `at` events: its new commands, in order.
     pub fn decide(&mut self, at: u64, commands: Vec<(u32, Command)>, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        self.decide_by("", at, commands, now_ms)
+    }
+
+    /// The same of a worker whose file has this digest: the flow goes on with that file.
+    pub fn decide_by(
+        &mut self,
+        code: &str,
+        at: u64,
+        commands: Vec<(u32, Command)>,
+        now_ms: TimeMs,
+    ) -> Result<Decided, Refusal> {
         if at != self.seq || self.blocked.is_some() {
             return Err(Refusal::Moved);
         }
@@ -359,6 +390,9 @@ impl Flow {
             return Err(Refusal::Ended);
         }
         let mut out = Decided::default();
+        if !code.is_empty() && self.coded.is_empty() {
+            self.put(&mut out, Event::Coded { code: code.to_owned(), hosted: None }, now_ms);
+        }
         self.wants = false;
         let mut asked = Vec::new();
         for (n, command) in commands {

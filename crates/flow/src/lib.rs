@@ -21,8 +21,8 @@ pub mod yaml;
 pub use command::{BadCommand, Command, OnLost, Run, WaitFor};
 pub use duration::{BadDuration, duration_ms, show_ms};
 pub use effect::{Due, Effect, Fires};
-pub use event::{Event, Lineage, Outcome, Parent, Recorded, RunState};
-pub use flow::{Child, Decided, Flow, Refusal, Rewind, Verdict};
+pub use event::{Event, Hosted, Lineage, Outcome, Parent, Recorded, RunState};
+pub use flow::{Child, Decided, Flow, Refusal, Rewind, Verdict, Wakes};
 pub use shell::{fill_output, quoted, text_of};
 pub use state::{State, Waits};
 

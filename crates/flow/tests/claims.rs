@@ -380,7 +380,7 @@ fn happens(world: &mut World, chance: &mut Chance, one: &Waits) {
 
 #[test]
 fn replaying_any_prefix_of_any_life_gives_the_same_state_effects_and_commands() {
-    let (mut ended, mut undone, mut failed) = (0, 0, 0);
+    let (mut ended, mut undone, mut failed, mut rested) = (0, 0, 0, 0);
     for seed in 1..400u64 {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut world = World::start(Some(PIZZA));
@@ -397,6 +397,11 @@ fn replaying_any_prefix_of_any_life_gives_the_same_state_effects_and_commands() 
             }
             assert_eq!(replayed, world.flow, "seed {seed}, step {steps}");
             assert_eq!(replayed.resume(), world.flow.resume(), "seed {seed}, step {steps}");
+            if let Some(wakes) = world.flow.at_rest() {
+                let timers = wakes.iter().map(|one| Effect::Timer { n: one.n, fires: one.fires, due: one.due });
+                assert!(timers.eq(world.flow.resume()), "seed {seed}, step {steps}: a flow at rest needs timers alone");
+                rested += 1;
+            }
             let waits = world.flow.waits();
             let Some(one) = waits.get(chance.below(waits.len().max(1) as u64) as usize).cloned() else { break };
             happens(&mut world, &mut chance, &one);
@@ -433,7 +438,10 @@ fn replaying_any_prefix_of_any_life_gives_the_same_state_effects_and_commands() 
             ));
         failed += usize::from(!matches!(world.flow.state(), State::Completed { .. }));
     }
-    assert!(ended > 300 && undone > 20 && failed > 20 && failed < ended, "{ended} {undone} {failed}");
+    assert!(
+        ended > 300 && undone > 20 && failed > 20 && failed < ended && rested > 300,
+        "{ended} {undone} {failed} {rested}"
+    );
 }
 
 #[test]

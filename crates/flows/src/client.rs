@@ -77,7 +77,7 @@ impl Client {
             return Err(ClientError::Version(hello.flows));
         }
         let signature = Some(who.answer_bound(&hello.challenge, BINDING));
-        let prove = Prove { actor: who.actor().clone(), signature, vouched: false };
+        let prove = Prove { actor: who.actor().clone(), signature, ticket: String::new(), vouched: false };
         let mut client = Client { reader, writer, hello, next: 1 };
         client.say(&prove)?;
         Ok(client)

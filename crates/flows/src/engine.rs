@@ -7,7 +7,11 @@
 
 mod changes;
 mod children;
+mod forgetting;
+mod hosting;
+mod input;
 mod requests;
+mod rest;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test's failure is its message
 mod tests;
@@ -15,15 +19,20 @@ mod views;
 mod workers;
 
 use self::changes::Changes;
+use self::hosting::Hosting;
+pub use self::hosting::Tickets;
+pub use self::input::{Input, Reply, Standing};
+use self::rest::Resting;
 use self::views::{in_json, refused, unrecorded};
+use crate::Keeping;
 use crate::clock::{Clock, now_ms};
 use crate::job::{Job, Whose};
 use crate::link::{self, Link, Place};
-use crate::protocol::{Request, Trouble};
-use crate::store::{ENDED_KEEP_MS, Row, Store, StoreError};
+use crate::protocol::Trouble;
+use crate::store::{Row, Store, StoreError};
 use holdfast_flow::yaml::{self, Definition};
-use holdfast_flow::{Command, Decided, Due, Effect, Event, Fires, Flow, Outcome, Recorded, Refusal};
-use holdfast_types::{Actor, Handle};
+use holdfast_flow::{Command, Decided, Due, Effect, Event, Fires, Flow, Recorded, Refusal};
+use holdfast_types::Handle;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
@@ -43,72 +52,10 @@ const OPEN_FLOWS_MAX: usize = 100_000;
 const INPUT_BYTES_MAX: usize = holdfast_flow::VALUE_BYTES_MAX;
 /// Connections to the host in one actor's name: as many runs of it at once as one machine bears.
 const LINKS_MAX: usize = 16;
+/// Longest file of flows: more than anybody writes by hand.
+const CODE_BYTES_MAX: usize = 1024 * 1024;
 /// How long the service stays when no flow is open and nobody is connected.
 const IDLE_MS: u64 = 60_000;
-
-/// Where the answer to a request goes.
-pub type Reply = Sender<(u64, Result<Value, Trouble>)>;
-
-/// Something that arrived.
-#[derive(Debug)]
-pub enum Input {
-    /// A client asks.
-    Asked {
-        /// Its connection.
-        connection: u64,
-        /// Who.
-        by: Actor,
-        /// The host speaks for it: it may be far away.
-        vouched: bool,
-        /// The question's number.
-        id: u64,
-        /// What.
-        request: Request,
-        /// Where the answer goes.
-        reply: Reply,
-    },
-    /// A client came.
-    Came,
-    /// A client is gone.
-    Gone(u64),
-    /// A run is over.
-    Over {
-        /// Which.
-        whose: Whose,
-        /// How.
-        outcome: Outcome,
-    },
-    /// A run is on, in this session.
-    Runs {
-        /// Which.
-        whose: Whose,
-        /// Where.
-        session: String,
-    },
-    /// A run cannot start for now, or can again.
-    HeldUp {
-        /// Which.
-        whose: Whose,
-        /// Why.
-        why: Option<String>,
-    },
-    /// What was waited for in a session has come or never will; or nothing came so far.
-    Watched {
-        /// Which.
-        whose: Whose,
-        /// Whether it came, and what is known.
-        came: Option<(bool, Value)>,
-    },
-    /// The host refuses.
-    Denied {
-        /// Which flow.
-        flow: String,
-        /// What.
-        why: String,
-    },
-    /// A timer may be due.
-    Tick,
-}
 
 /// What a timer is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,6 +63,7 @@ enum Timer {
     Flow(String, u32, u32, Fires),
     Resume(String),
     Waiter(u64),
+    Worker(String, String),
     Lease(String, u64),
     Idle(u64),
 }
@@ -133,6 +81,14 @@ struct Live {
     is_queued: bool,
     /// The connection that has its history, up to where.
     seen: Option<(u64, u64)>,
+    /// Where its history was when its row was told that it is at rest.
+    laid: Option<u64>,
+}
+
+impl Live {
+    fn new(flow: Flow, definition: Option<Rc<Definition>>) -> Live {
+        Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None, laid: None }
+    }
 }
 
 /// A client that waits for something.
@@ -153,6 +109,10 @@ enum Awaited {
         by: String,
         names: Vec<String>,
         max: usize,
+        /// The digest of the worker's file.
+        code: String,
+        /// The service started it.
+        hosted: bool,
     },
     /// A change of any flow; of one actor's alone where it sees no others.
     Change {
@@ -171,7 +131,9 @@ pub struct Engine {
     place: Place,
     clock: Clock<Timer>,
     tell: Sender<Input>,
+    /// Those that have something to do, and some at rest.
     live: HashMap<String, Live>,
+    resting: Resting,
     links: HashMap<String, Vec<Link>>,
     ready: HashMap<(String, String), VecDeque<String>>,
     waiters: BTreeMap<u64, Waiter>,
@@ -187,11 +149,21 @@ pub struct Engine {
     /// Grows with each sign of life, so that an old idle timer is known.
     life: u64,
     is_stopping: bool,
+    /// A flow has ended.
+    has_ended: bool,
+    /// When what ended long ago was removed last.
+    forgot_ms: u64,
+    /// Workers that the service starts.
+    hosting: HashMap<(String, String), Hosting>,
+    tickets: Tickets,
+    /// Why that failed.
+    trouble: Option<String>,
+    keeping: Keeping,
 }
 
 impl Engine {
     /// Takes up everything that is open.
-    pub fn new(store: Store, place: Place, tell: Sender<Input>) -> Result<Engine, StoreError> {
+    pub fn new(store: Store, place: Place, keeping: Keeping, tell: Sender<Input>) -> Result<Engine, StoreError> {
         let wake = tell.clone();
         let clock = Clock::new(move || wake.send(Input::Tick).is_ok());
         let clock = clock.map_err(|e| StoreError::Damaged("the clock".into(), e.to_string()))?;
@@ -201,6 +173,7 @@ impl Engine {
             clock,
             tell,
             live: HashMap::new(),
+            resting: Resting::default(),
             links: HashMap::new(),
             ready: HashMap::new(),
             waiters: BTreeMap::new(),
@@ -214,21 +187,39 @@ impl Engine {
             changes: Changes::new(now_ms()),
             life: 0,
             is_stopping: false,
+            has_ended: false,
+            forgot_ms: 0,
+            hosting: HashMap::new(),
+            tickets: Tickets::default(),
+            trouble: None,
+            keeping,
         };
-        for Row { id, .. } in engine.store.rows(false, OPEN_FLOWS_MAX)? {
-            // One that does not read is left alone, and said when it is asked for.
-            if engine.load(&id).is_ok() {
-                engine.resume(&id);
+        for Row { id, asleep, .. } in engine.store.rows(false, OPEN_FLOWS_MAX)? {
+            match asleep {
+                Some(wakes) => engine.leave_asleep(id, &wakes),
+                // One that does not read is left alone, and said when it is asked for.
+                None if engine.load(&id).is_ok() => {
+                    engine.resume(&id);
+                    engine.touched.insert(id);
+                }
+                None => {}
             }
         }
         Ok(engine)
     }
 
+    /// What workers show that this service started.
+    pub fn tickets(&self) -> Tickets {
+        self.tickets.clone()
+    }
+
     /// Serves until it is told to stop, or nothing is left to do.
     pub fn run(mut self, inputs: &Receiver<Input>) {
         self.settle();
-        // Not before: what ended may have a parent that has not heard of it. What fails here is tried by the next service.
-        let _ = self.store.forget(now_ms().saturating_sub(ENDED_KEEP_MS));
+        // Not before: what ended may have a parent that has not heard of it.
+        self.forget();
+        // Before anybody keeps some. What fails here is tried by the next service.
+        let _ = self.store.forget_code();
         loop {
             let Ok(first) = inputs.recv() else { return };
             self.take(first);
@@ -246,11 +237,14 @@ impl Engine {
     }
 
     fn load(&mut self, id: &str) -> Result<(), StoreError> {
+        let is_asleep = self.store.row(id)?.is_some_and(|row| row.asleep.is_some());
         let history = self.store.history(id, 0)?;
-        let flow = Flow::replay(id, &history);
+        let mut flow = Flow::replay(id, &history);
+        // A look that asked for nothing leaves no event; that there was one is known by the rest that followed.
+        flow.wants &= !is_asleep;
         let definition = self.definition(&flow.code, &flow.name)?;
-        let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
-        self.live.insert(id.to_owned(), live);
+        let laid = is_asleep.then_some(flow.seq);
+        self.live.insert(id.to_owned(), Live { laid, ..Live::new(flow, definition) });
         Ok(())
     }
 
@@ -283,7 +277,7 @@ impl Engine {
     /// Commits, and then answers and acts.
     fn settle(&mut self) {
         loop {
-            let committed = self.store.commit();
+            let committed = self.lay().and_then(|()| self.store.commit());
             let effects = std::mem::take(&mut self.effects);
             let answers = std::mem::take(&mut self.answers);
             let touched = std::mem::take(&mut self.touched);
@@ -308,6 +302,8 @@ impl Engine {
                 break;
             }
         }
+        self.let_rest();
+        self.forget_daily();
         self.idle();
         // Without it timers are late, and the next input makes up for it.
         let _ = self.clock.arm();
@@ -322,6 +318,7 @@ impl Engine {
         }
         for id in touched {
             self.live.remove(&id);
+            self.resting.remove(&id);
             if matches!(self.store.row(&id), Ok(Some(Row { ended_ms: None, .. }))) && self.load(&id).is_ok() {
                 self.clock.set(Due::After { since_ms: now_ms(), ms: TROUBLE_MS }, Timer::Resume(id));
             }
@@ -330,17 +327,22 @@ impl Engine {
 
     /// Ends the service once nothing is left to do.
     fn idle(&mut self) {
-        if self.live.is_empty() && self.connections == 0 && !self.is_stopping {
+        if self.open_flows() == 0 && self.connections == 0 && !self.is_stopping {
             self.life += 1;
             self.clock.set(Due::After { since_ms: now_ms(), ms: IDLE_MS }, Timer::Idle(self.life));
         }
     }
 
     fn take(&mut self, input: Input) {
+        let Some(input) = self.of_worker(input) else { return };
         match input {
-            Input::Asked { connection, by, vouched, id, request, reply } => {
-                let may = if vouched { self.may_ask_from_afar(&by, &request) } else { Ok(()) };
-                let now = may.and_then(|()| self.asked((connection, vouched), &by, id, request, &reply));
+            Input::Asked { connection, by, standing, id, request, reply } => {
+                let may = match &standing {
+                    Standing::Own => Ok(()),
+                    Standing::Vouched => self.may_ask_from_afar(&by, &request),
+                    Standing::Hosted(code) => self.may_ask_hosted(&by, code, &request),
+                };
+                let now = may.and_then(|()| self.asked((connection, &standing), &by, id, *request, &reply));
                 if let Some(answer) = now.transpose() {
                     self.answers.push((reply, id, answer));
                 }
@@ -386,14 +388,21 @@ impl Engine {
     fn fire(&mut self, timer: Timer) {
         match timer {
             Timer::Flow(id, generation, n, fires) => {
+                self.awaken(&id);
                 if self.live.get(&id).is_some_and(|live| live.flow.generation_of(n) == Some(generation)) {
                     self.change(&id, |flow| Ok(flow.fire(n, fires, now_ms())));
                 }
             }
-            Timer::Resume(id) => self.resume(&id),
+            Timer::Resume(id) => {
+                self.awaken(&id);
+                self.resume(&id);
+            }
             Timer::Waiter(number) => self.late(number),
+            Timer::Worker(by, code) => self.worker_again((by, code)),
             Timer::Lease(id, lease) => self.unlease(&id, lease),
-            Timer::Idle(life) => self.is_stopping |= life == self.life && self.live.is_empty() && self.connections == 0,
+            Timer::Idle(life) => {
+                self.is_stopping |= life == self.life && self.open_flows() == 0 && self.connections == 0;
+            }
         }
     }
 
@@ -408,6 +417,7 @@ impl Engine {
         id: &str,
         with: impl FnOnce(&mut Flow) -> Result<Decided, Refusal>,
     ) -> Result<(), Trouble> {
+        self.awaken(id);
         let Some(live) = self.live.get_mut(id) else { return Err(self.not_open(id)) };
         let (seq, generation) = (live.flow.seq, live.flow.generation);
         let decided = with(&mut live.flow).map_err(|refusal| refused(&refusal))?;
@@ -422,7 +432,7 @@ impl Engine {
         if !decided.next.is_empty() {
             written = written.and_then(|()| self.store.replace(id, generation, now_ms(), &decided.next));
             if let Some(live) = self.live.get_mut(id) {
-                (live.leased, live.seen) = (None, None);
+                (live.leased, live.seen, live.laid) = (None, None, None);
                 live.runs.clear();
             }
         }
@@ -538,7 +548,9 @@ impl Engine {
         }
         if self.live.get(id).is_some_and(|live| live.flow.is_over()) {
             self.live.remove(id);
+            self.has_ended = true;
         }
+        self.keep_warm(id);
     }
 }
 

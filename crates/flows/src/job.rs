@@ -84,6 +84,8 @@ pub struct Job {
     key: String,
     run: Run,
     cwd: Option<String>,
+    /// What a session of its own finds in its environment beside the host's.
+    env: Vec<String>,
     phase: Phase,
     /// Its key may be older than the host keeps keys.
     is_old: bool,
@@ -104,12 +106,16 @@ impl Job {
         tell: Sender<Input>,
     ) -> Job {
         let is_old = age_ms.is_some_and(|age_ms| age_ms > KEY_TRUST_MS);
-        let mut job =
-            Job { whose, key, run, cwd, phase: Phase::Check, is_old, pause: PAUSE_MIN, is_held_up: false, tell };
+        let mut job = Job { run, cwd, phase: Phase::Check, is_old, ..Job::stop(whose, key, tell) };
         if age_ms.is_none() {
             job.phase = job.first();
         }
         job
+    }
+
+    /// With these variables in a session of its own.
+    pub fn with_env(self, env: Vec<String>) -> Job {
+        Job { env, ..self }
     }
 
     /// The name of the session that is started where it is not there.
@@ -137,8 +143,8 @@ impl Job {
 
     /// Interrupts a run and waits for its end.
     pub fn stop(whose: Whose, key: String, tell: Sender<Input>) -> Job {
-        let (run, cwd) = (Run::default(), None);
-        Job { whose, key, run, cwd, phase: Phase::Stop, is_old: false, pause: PAUSE_MIN, is_held_up: false, tell }
+        let (run, cwd, env) = (Run::default(), None, Vec::new());
+        Job { whose, key, run, cwd, env, phase: Phase::Stop, is_old: false, pause: PAUSE_MIN, is_held_up: false, tell }
     }
 
     /// Asks the host what comes next.
@@ -156,7 +162,7 @@ impl Job {
             ),
             Phase::Start(session) => {
                 let asked = Ask::Run { key: self.key.clone(), command: recorded(&self.run.command).into_owned() };
-                let new = NewParams { cwd: self.cwd.clone(), ..NewParams::default() };
+                let new = NewParams { cwd: self.cwd.clone(), env_add: self.env.clone(), ..NewParams::default() };
                 let params = RunStartParams {
                     session: session.map(|id| id.to_string()),
                     new: session.is_none().then(|| Box::new(new)),

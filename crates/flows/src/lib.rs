@@ -6,6 +6,7 @@
 //!
 //! It decides nothing by itself: `holdfast-flow` does. Nothing is answered before it is on disk. No timer ticks.
 
+pub mod archive;
 mod client;
 mod clock;
 mod engine;
@@ -22,6 +23,24 @@ pub use store::StoreError;
 
 use holdfast_types::Home;
 use std::path::PathBuf;
+
+/// How long flows that have ended are kept where nothing else is configured: a month's worth can be asked about.
+pub const ENDED_KEEP_MS: u64 = 30 * 86_400_000;
+
+/// What becomes of flows that have ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keeping {
+    /// They are removed after this long.
+    pub ended_ms: u64,
+    /// Their histories are written to files in this directory before.
+    pub archive: Option<PathBuf>,
+}
+
+impl Default for Keeping {
+    fn default() -> Keeping {
+        Keeping { ended_ms: ENDED_KEEP_MS, archive: None }
+    }
+}
 
 /// The service's socket.
 #[must_use]

@@ -4,6 +4,7 @@
 //! As with the host, a process inside a session or below an agent is no human unasked: a flow acts for weeks by what its starter
 //! may do.
 
+use crate::engine::{Standing, Tickets};
 use crate::protocol::{BINDING, Hello, Prove, Trouble};
 use holdfast_authority::identity::marker;
 use holdfast_authority::proof;
@@ -31,8 +32,25 @@ pub fn is_ours(stream: &UnixStream) -> bool {
 }
 
 /// Checks who speaks.
-pub fn admit(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> Result<Actor, Trouble> {
-    let Prove { actor, signature, vouched } = said;
+pub fn admit(
+    home: &Home,
+    tickets: &Tickets,
+    peer: Option<&Peer>,
+    hello: &Hello,
+    said: &Prove,
+) -> Result<(Actor, Standing), Trouble> {
+    if said.ticket.is_empty() {
+        let actor = proven(home, peer, hello, said)?;
+        return Ok((actor, if said.vouched { Standing::Vouched } else { Standing::Own }));
+    }
+    match tickets.show(&said.ticket, peer) {
+        Some((actor, code)) => Ok((actor, Standing::Hosted(code))),
+        None => Err(Trouble::new("unidentified", "this ticket is another worker's, or of another service".to_owned())),
+    }
+}
+
+fn proven(home: &Home, peer: Option<&Peer>, hello: &Hello, said: &Prove) -> Result<Actor, Trouble> {
+    let Prove { actor, signature, vouched, .. } = said;
     let unknown = |why: &str| Trouble::new("unidentified", why.to_owned());
     match signature {
         Some(signature) if !vouched => {

@@ -3,7 +3,7 @@
 //! The service speaks first, with a challenge; the client proves its key by signing it; then it asks, and each answer carries the
 //! number of its question.
 
-use holdfast_flow::{Command, Recorded, State, Waits};
+use holdfast_flow::{Command, Hosted, Recorded, State, Waits};
 use holdfast_types::{Actor, Challenge, Signature, TimeMs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -39,6 +39,9 @@ pub struct Prove {
     /// Its signature over the challenge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<Signature>,
+    /// In place of a signature: what the service gave to a worker that it started. Such a worker decides, and asks for nothing else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ticket: String,
     /// The host speaks for this actor, which it has seen proof of.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouched: bool,
@@ -91,6 +94,12 @@ pub enum Request {
         /// It does not wait for `sleep` and `until`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         skip_timers: bool,
+        /// The digest of a file that was kept: the service starts workers with it whenever the flow is to be decided about.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
+        /// How.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosted: Option<Hosted>,
     },
     /// Lists flows, the newest first; can wait for a change.
     List {
@@ -103,6 +112,12 @@ pub enum Request {
         /// Answer once there are some; at the latest after this long.
         #[serde(default, skip_serializing_if = "is_zero")]
         wait_ms: u64,
+    },
+    /// All histories, the oldest first: also of flows that have ended, and older ones of those that were replaced.
+    Histories {
+        /// Those behind this number.
+        #[serde(default)]
+        after: u64,
     },
     /// One flow, and its history behind `after`; can wait for more of it.
     Get {
@@ -163,12 +178,15 @@ pub enum Request {
     Retry {
         /// Which.
         flow: String,
-        /// `again`, `failed` or `done`.
+        /// `again`, `failed`, `done`, or `code`: the newest code decides from here on, also where nothing is blocked.
         #[serde(default = "again")]
         verdict: String,
-        /// With `done`: what the step gave.
+        /// With `done`: what the step gave; with `code`: the digest of a file that was kept, if the service starts workers with it.
         #[serde(default)]
         value: Value,
+        /// How.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosted: Option<Hosted>,
     },
     /// A worker asks for flows of its actor to decide about.
     Tasks {
@@ -180,6 +198,21 @@ pub enum Request {
         /// Wait this long for the first.
         #[serde(default)]
         wait_ms: u64,
+        /// The digest of its file; with it, flows come too that go on with an older one, which it gets by `code`.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
+    },
+    /// Keeps a worker's file under its digest, for the flows that go on with it.
+    Keep {
+        /// What is in it.
+        text: String,
+        /// Its name: how it ends says in which language it is.
+        file: String,
+    },
+    /// A file that was kept.
+    Code {
+        /// Its digest.
+        code: String,
     },
     /// A worker's decision.
     Turn {
@@ -193,6 +226,9 @@ pub enum Request {
         /// Why it cannot decide.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         blocked: Option<String>,
+        /// The digest of the file by which it decided.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        code: String,
     },
     /// What the service is doing.
     Status {},
@@ -268,6 +304,20 @@ pub struct FlowAnswer {
     pub history: Vec<Recorded>,
 }
 
+/// One of all histories.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Grows from history to history.
+    pub number: u64,
+    /// The flow.
+    pub flow: String,
+    /// Which history under its id, from 1; none: the one that goes on, or its last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
+    /// It has ended.
+    pub ended: bool,
+}
+
 /// A flow that a step started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildView {
@@ -292,6 +342,19 @@ pub struct StartAnswer {
     pub existing: bool,
 }
 
+/// A file of flows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its digest.
+    pub code: String,
+    /// What is in it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+}
+
 /// A flow that wants to be decided about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
@@ -299,6 +362,9 @@ pub struct Task {
     pub flow: String,
     /// What kind of flow it is.
     pub name: String,
+    /// The digest of the file that it goes on with; empty: the worker's own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub code: String,
     /// How many events there are: the turn says it back.
     pub at: u64,
     /// The history begins behind so many events: this connection had those before.
@@ -316,10 +382,16 @@ pub struct Status {
     pub version: String,
     /// Flows that have not ended.
     pub open: usize,
+    /// Those of them whose histories were read: the others are at rest.
+    #[serde(default)]
+    pub in_memory: usize,
     /// Timers that are set.
     pub timers: usize,
     /// Where the histories lie.
     pub database: String,
+    /// Why flows that ended long ago are still there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// Why there is no answer.

@@ -1,11 +1,11 @@
 //! The service's process: its lock, its socket, a pair of threads for each client, and the engine on the first thread.
 
-use crate::engine::{Engine, Input};
+use crate::engine::{Engine, Input, Tickets};
 use crate::link::Place;
 use crate::peer;
 use crate::protocol::{Answered, Asked, Hello, LINE_BYTES_MAX, Prove, Trouble, VERSION};
 use crate::store::{Store, StoreError};
-use crate::{database, lock_file, socket};
+use crate::{Keeping, database, lock_file, socket};
 use holdfast_abi::address::Address;
 use holdfast_observe::ancestry::Peer;
 use holdfast_types::{Challenge, Home};
@@ -50,7 +50,7 @@ pub enum ServeError {
 }
 
 /// Serves a home's flows until it is told to stop, or nothing is left to do.
-pub fn serve(home: &Home, program: PathBuf) -> Result<Served, ServeError> {
+pub fn serve(home: &Home, program: PathBuf, keeping: Keeping) -> Result<Served, ServeError> {
     let failed = |error| ServeError::Io(socket(home), error);
     holdfast_store::make_dir(&home.state).and_then(|()| holdfast_store::make_dir(&home.run)).map_err(failed)?;
     let lock = std::fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(lock_file(home));
@@ -65,10 +65,11 @@ pub fn serve(home: &Home, program: PathBuf) -> Result<Served, ServeError> {
     let store = Store::open(&path)?;
     let (tell, inputs) = channel();
     let place = Place { home: home.clone(), program };
-    let engine = Engine::new(store, place, tell.clone())?;
+    let engine = Engine::new(store, place, keeping, tell.clone())?;
+    let tickets = engine.tickets();
     let listener = listen(home).map_err(failed)?;
     let (accepted, home) = (tell, home.clone());
-    let accepting = move || accept(&listener, &home, &accepted);
+    let accepting = move || accept(&listener, &home, &tickets, &accepted);
     std::thread::Builder::new().name("accept".into()).spawn(accepting).map_err(failed)?;
     engine.run(&inputs);
     drop(lock);
@@ -87,7 +88,7 @@ fn listen(home: &Home) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, home: &Home, tell: &Sender<Input>) {
+fn accept(listener: &UnixListener, home: &Home, tickets: &Tickets, tell: &Sender<Input>) {
     let open = Arc::new(AtomicUsize::new(0));
     for (number, stream) in (1..).zip(listener.incoming()) {
         let Ok(stream) = stream else {
@@ -98,11 +99,11 @@ fn accept(listener: &UnixListener, home: &Home, tell: &Sender<Input>) {
         if !peer::is_ours(&stream) || open.load(Ordering::Relaxed) >= CONNECTIONS_MAX {
             continue;
         }
-        let (home, tell, opened) = (home.clone(), tell.clone(), Arc::clone(&open));
+        let (home, tickets, tell, opened) = (home.clone(), tickets.clone(), tell.clone(), Arc::clone(&open));
         open.fetch_add(1, Ordering::Relaxed);
         let client = std::thread::Builder::new().name("client".into()).stack_size(256 * 1024).spawn(move || {
             // Whatever went wrong with a client is that client's.
-            let _ = client(number, stream, &home, &tell);
+            let _ = client(number, stream, &home, &tickets, &tell);
             opened.fetch_sub(1, Ordering::Relaxed);
         });
         if client.is_err() {
@@ -111,7 +112,7 @@ fn accept(listener: &UnixListener, home: &Home, tell: &Sender<Input>) {
     }
 }
 
-fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) -> io::Result<()> {
+fn client(number: u64, stream: UnixStream, home: &Home, tickets: &Tickets, tell: &Sender<Input>) -> io::Result<()> {
     let peer = Peer::of(&stream);
     let mut challenge = [0; 32];
     getrandom::fill(&mut challenge).map_err(io::Error::other)?;
@@ -124,8 +125,8 @@ fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) ->
     let Some(line) = line(&mut reader, STRANGERS_BYTES_MAX)? else { return Ok(()) };
     let proven = serde_json::from_slice::<Prove>(&line)
         .map_err(|e| Trouble::new("bad_request", format!("expected an actor and its signature: {e}")))
-        .and_then(|said| Ok((peer::admit(home, peer.as_ref(), &hello, &said)?, said.vouched)));
-    let (by, vouched) = match proven {
+        .and_then(|said| peer::admit(home, tickets, peer.as_ref(), &hello, &said));
+    let (by, standing) = match proven {
         Ok(by) => by,
         Err(trouble) => return say(&mut writer, &Answered { id: 0, ok: None, error: Some(trouble) }),
     };
@@ -152,8 +153,9 @@ fn client(number: u64, stream: UnixStream, home: &Home, tell: &Sender<Input>) ->
         }
         let sent = match serde_json::from_slice::<Asked>(&line) {
             Ok(Asked { id, request }) => {
-                let (by, reply) = (by.clone(), reply.clone());
-                tell.send(Input::Asked { connection: number, by, vouched, id, request, reply }).is_ok()
+                let (by, standing, reply) = (by.clone(), standing.clone(), reply.clone());
+                let request = Box::new(request);
+                tell.send(Input::Asked { connection: number, by, standing, id, request, reply }).is_ok()
             }
             Err(error) => {
                 let id =

@@ -3,19 +3,18 @@
 //! Nothing is answered and no effect is performed before its events are committed and synced. The file carries a version; one of
 //! a later version is not opened.
 
-use holdfast_flow::{Event, Recorded};
+use crate::protocol::Listed;
+use holdfast_flow::{Event, Recorded, Wakes};
 use holdfast_types::TimeMs;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::{Path, PathBuf};
 
 /// The version of the file's layout.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// `hfFL`: whose file it is.
 const APPLICATION: i64 = 0x6866_464c;
 /// How long a write waits for somebody else's lock: a backup that takes longer is told to the asker.
 const BUSY_MS: u64 = 5_000;
-/// How long flows that have ended are kept: a month's worth can be asked about.
-pub const ENDED_KEEP_MS: u64 = 30 * 86_400_000;
 /// Older histories of one flow that are kept: enough to look back, and a loop does not fill the disk.
 const OLDER_MAX: u32 = 100;
 
@@ -45,6 +44,16 @@ pub struct Row {
     pub id: String,
     /// When it ended.
     pub ended_ms: Option<TimeMs>,
+    /// It is at rest, and this wakes it.
+    pub asleep: Option<Vec<Wakes>>,
+}
+
+/// A flow, or an older history of one, that ended long ago.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Old {
+    /// Its id; of an older history with its number.
+    pub id: String,
+    row: i64,
 }
 
 /// The open file.
@@ -70,12 +79,25 @@ impl Store {
             return Err(StoreError::Alien(path.to_owned()));
         }
         sql.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;")?;
+        if version == 1 {
+            // What is not known to be at rest is looked at once more.
+            sql.execute_batch(&format!(
+                "BEGIN IMMEDIATE;
+                 ALTER TABLE flows ADD COLUMN asleep TEXT; ALTER TABLE flows ADD COLUMN code TEXT;
+                 ALTER TABLE code ADD COLUMN file TEXT NOT NULL DEFAULT '';
+                 PRAGMA user_version = {VERSION};
+                 COMMIT;"
+            ))?;
+        }
         if version == 0 {
             sql.execute_batch(&format!(
                 "BEGIN IMMEDIATE;
-                 CREATE TABLE IF NOT EXISTS code (digest TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
+                 CREATE TABLE IF NOT EXISTS code (
+                     digest TEXT PRIMARY KEY, text TEXT NOT NULL, file TEXT NOT NULL DEFAULT ''
+                 ) WITHOUT ROWID;
                  CREATE TABLE IF NOT EXISTS flows (
-                     id TEXT PRIMARY KEY, name TEXT NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER
+                     id TEXT PRIMARY KEY, name TEXT NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,
+                     asleep TEXT, code TEXT
                  );
                  CREATE INDEX IF NOT EXISTS open_flows ON flows (id) WHERE ended_ms IS NULL;
                  CREATE INDEX IF NOT EXISTS ended_flows ON flows (ended_ms) WHERE ended_ms IS NOT NULL;
@@ -148,13 +170,18 @@ impl Store {
         for (seq, (now_ms, event)) in (seq..).zip(events) {
             self.begin()?;
             match event {
-                Event::Started { name, .. } => {
-                    let mut new =
-                        self.sql.prepare_cached("INSERT INTO flows (id, name, started_ms) VALUES (?, ?, ?)")?;
-                    new.execute(params![id, name, now_ms as i64])?;
+                Event::Started { name, code, .. } => {
+                    let mut new = self
+                        .sql
+                        .prepare_cached("INSERT INTO flows (id, name, started_ms, code) VALUES (?, ?, ?, ?)")?;
+                    new.execute(params![id, name, now_ms as i64, code])?;
+                }
+                Event::Coded { code, .. } => {
+                    self.sql.prepare_cached("UPDATE flows SET code = ? WHERE id = ?")?.execute([code, id])?;
                 }
                 Event::Ended { .. } => {
-                    let mut end = self.sql.prepare_cached("UPDATE flows SET ended_ms = ? WHERE id = ?")?;
+                    let mut end =
+                        self.sql.prepare_cached("UPDATE flows SET ended_ms = ?, asleep = NULL WHERE id = ?")?;
                     end.execute(params![now_ms as i64, id])?;
                 }
                 _ => {}
@@ -190,19 +217,43 @@ impl Store {
         }
     }
 
+    /// Notes what wakes a flow at rest, or that it is not at rest.
+    pub fn lay(&mut self, id: &str, asleep: Option<&[Wakes]>) -> Result<(), StoreError> {
+        self.begin()?;
+        let text = asleep.map(serde_json::to_string).transpose();
+        let text = text.map_err(|e| StoreError::Damaged(id.into(), e.to_string()))?;
+        self.sql.prepare_cached("UPDATE flows SET asleep = ? WHERE id = ?")?.execute(params![text, id])?;
+        Ok(())
+    }
+
     /// A flow's row.
     pub fn row(&self, id: &str) -> Result<Option<Row>, StoreError> {
-        let mut find = self.sql.prepare_cached("SELECT id, ended_ms FROM flows WHERE id = ?")?;
+        let mut find = self.sql.prepare_cached("SELECT id, ended_ms, asleep FROM flows WHERE id = ?")?;
         Ok(find.query_row([id], row).optional()?)
     }
 
     /// Flows, the newest first: those that have not ended, or the last so many.
     pub fn rows(&self, all: bool, max: usize) -> Result<Vec<Row>, StoreError> {
         let only = if all { "WHERE instr(id, '@') = 0" } else { "WHERE ended_ms IS NULL" };
-        let text = format!("SELECT id, ended_ms FROM flows {only} ORDER BY rowid DESC LIMIT {max}");
+        let text = format!("SELECT id, ended_ms, asleep FROM flows {only} ORDER BY rowid DESC LIMIT {max}");
         let mut find = self.sql.prepare_cached(&text)?;
         let rows = find.query_map([], row)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Histories behind this number, the oldest first.
+    pub fn histories(&self, after: u64, max: usize) -> Result<Vec<Listed>, StoreError> {
+        let text = "SELECT rowid, id, ended_ms IS NOT NULL FROM flows WHERE rowid > ? ORDER BY rowid LIMIT ?";
+        let mut find = self.sql.prepare_cached(text)?;
+        let read = |row: &rusqlite::Row<'_>| {
+            let (number, id, ended): (i64, String, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (flow, generation) = match id.split_once('@') {
+                Some((flow, generation)) => (flow.to_owned(), generation.parse().ok()),
+                None => (id, None),
+            };
+            Ok(Listed { number: number as u64, flow, generation, ended })
+        };
+        Ok(find.query_map([after as i64, max as i64], read)?.collect::<Result<_, _>>()?)
     }
 
     /// A flow's history behind so many events.
@@ -244,12 +295,31 @@ impl Store {
         Ok(ids.filter_map(number).max().unwrap_or(0).saturating_add(1))
     }
 
-    /// Keeps code under its digest.
-    pub fn keep_code(&mut self, digest: &str, text: &str) -> Result<(), StoreError> {
+    /// Keeps code under its digest; a worker's file with its name.
+    pub fn keep_code(&mut self, digest: &str, text: &str, file: &str) -> Result<(), StoreError> {
         self.begin()?;
-        let mut keep = self.sql.prepare_cached("INSERT OR IGNORE INTO code (digest, text) VALUES (?, ?)")?;
-        keep.execute([digest, text])?;
+        let mut keep = self.sql.prepare_cached("INSERT OR IGNORE INTO code (digest, text, file) VALUES (?, ?, ?)")?;
+        keep.execute([digest, text, file])?;
         Ok(())
+    }
+
+    /// The name of the file that was kept under a digest.
+    pub fn file(&self, digest: &str) -> Result<Option<String>, StoreError> {
+        let mut find = self.sql.prepare_cached("SELECT file FROM code WHERE digest = ?")?;
+        Ok(find.query_row([digest], |row| row.get(0)).optional()?)
+    }
+
+    /// Removes code by which no flow goes on. Only before anybody is served: who has just kept some is about to use it.
+    pub fn forget_code(&mut self) -> Result<usize, StoreError> {
+        self.begin()?;
+        // Of flows that an older program recorded it is not known.
+        let gone = self.sql.execute(
+            "DELETE FROM code WHERE digest NOT IN (SELECT code FROM flows WHERE code IS NOT NULL)
+             AND NOT EXISTS (SELECT 1 FROM flows WHERE code IS NULL)",
+            [],
+        )?;
+        self.commit()?;
+        Ok(gone)
     }
 
     /// The code of a digest.
@@ -258,15 +328,22 @@ impl Store {
         Ok(find.query_row([digest], |row| row.get(0)).optional()?)
     }
 
-    /// Removes flows that ended before this moment.
-    pub fn forget(&mut self, before_ms: TimeMs) -> Result<usize, StoreError> {
+    /// Flows that ended before this moment, the first so many.
+    pub fn old(&self, before_ms: TimeMs, max: usize) -> Result<Vec<Old>, StoreError> {
+        let text = "SELECT id, rowid FROM flows WHERE ended_ms IS NOT NULL AND ended_ms < ? ORDER BY ended_ms LIMIT ?";
+        let mut find = self.sql.prepare_cached(text)?;
+        let read = |row: &rusqlite::Row<'_>| Ok(Old { id: row.get(0)?, row: row.get(1)? });
+        Ok(find.query_map([before_ms as i64, max as i64], read)?.collect::<Result<_, _>>()?)
+    }
+
+    /// Removes flows with their histories.
+    pub fn remove(&mut self, old: &[Old]) -> Result<(), StoreError> {
         self.begin()?;
-        let old = "SELECT rowid FROM flows WHERE ended_ms IS NOT NULL AND ended_ms < ?";
-        let before = before_ms as i64;
-        self.sql.execute(&format!("DELETE FROM events WHERE flow IN ({old})"), [before])?;
-        let gone = self.sql.execute("DELETE FROM flows WHERE ended_ms IS NOT NULL AND ended_ms < ?", [before])?;
-        self.commit()?;
-        Ok(gone)
+        for Old { row, .. } in old {
+            self.sql.prepare_cached("DELETE FROM events WHERE flow = ?")?.execute([row])?;
+            self.sql.prepare_cached("DELETE FROM flows WHERE rowid = ?")?.execute([row])?;
+        }
+        self.commit()
     }
 }
 
@@ -277,7 +354,9 @@ pub fn older_id(id: &str, generation: u32) -> String {
 }
 
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-    Ok(Row { id: row.get(0)?, ended_ms: row.get::<_, Option<i64>>(1)?.map(|ms| ms as TimeMs) })
+    // A note that does not read is none: the history says it all.
+    let asleep = row.get_ref(2)?.as_str_or_null().ok().flatten().and_then(|text| serde_json::from_str(text).ok());
+    Ok(Row { id: row.get(0)?, ended_ms: row.get::<_, Option<i64>>(1)?.map(|ms| ms as TimeMs), asleep })
 }
 
 #[cfg(test)]
@@ -323,8 +402,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("flows.db");
         drop(Store::open(&path).unwrap());
-        Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 2").unwrap();
-        assert!(matches!(Store::open(&path), Err(StoreError::Newer(_, 2))));
+        Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 3").unwrap();
+        assert!(matches!(Store::open(&path), Err(StoreError::Newer(_, 3))));
         let other = dir.path().join("other.db");
         Connection::open(&other).unwrap().execute_batch("CREATE TABLE x (y)").unwrap();
         assert!(matches!(Store::open(&other), Err(StoreError::Alien(_))));
@@ -341,8 +420,10 @@ mod tests {
         }
         store.add("A-1", 1, 5, &[Event::Ended { ok: true, value: Value::Null }]).unwrap();
         store.commit().unwrap();
-        assert_eq!(store.forget(5).unwrap(), 0);
-        assert_eq!(store.forget(6).unwrap(), 1);
+        assert_eq!(store.old(5, 10).unwrap(), []);
+        let old = store.old(6, 10).unwrap();
+        assert_eq!(old.len(), 1);
+        store.remove(&old).unwrap();
         assert_eq!(store.rows(true, 10).unwrap().len(), 1);
         assert!(store.history("A-1", 0).unwrap().is_empty());
     }

@@ -12,6 +12,8 @@ pub const WRITE_BYTES_MAX: usize = 7 * 1024 * 1024;
 pub const UPLOAD_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Largest piece that the host takes from a descriptor of a local client: a tenth of a second's copying, so that progress is seen.
 pub const TAKEN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Largest file that is known by its SHA-256: 30 ms of hashing.
+pub const SHA256_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Entries of a directory in one answer.
 pub const ENTRIES_MAX: u32 = 1_000;
 /// Longest path.
@@ -188,7 +190,7 @@ pub struct FilesUploadParams {
     /// Everything was sent: put the file in its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finish: bool,
-    /// The SHA-256 of the whole file. Where what arrived has another, it is thrown away.
+    /// The SHA-256 of the whole file. Where what arrived has another, it is thrown away. A file of more than 64 MiB is read once more for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Hash>,
     /// The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own.
@@ -217,6 +219,38 @@ pub struct FilesUndoParams {
     pub path: Option<String>,
 }
 
+/// How a file was hashed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HashKind {
+    /// SHA-256: files of at most 64 MiB.
+    #[default]
+    Sha256,
+    /// BLAKE3, with 32 bytes: larger files, whose SHA-256 takes longer than all the rest of a transfer.
+    Blake3,
+}
+
+impl HashKind {
+    /// How a file of this size is hashed.
+    #[must_use]
+    pub fn of_size(bytes: u64) -> HashKind {
+        if bytes > SHA256_BYTES_MAX { HashKind::Blake3 } else { HashKind::Sha256 }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            HashKind::Sha256 => "sha256",
+            HashKind::Blake3 => "blake3",
+        }
+    }
+
+    fn is_sha256(&self) -> bool {
+        *self == HashKind::Sha256
+    }
+}
+
 /// Which writes to list.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -236,12 +270,18 @@ pub struct FileChange {
     pub by: Handle,
     /// When.
     pub at_ms: TimeMs,
-    /// The SHA-256 before; absent: there was no file.
+    /// The hash before; absent: there was no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Hash>,
-    /// The SHA-256 after; absent: there is no file.
+    /// How that was hashed; absent: SHA-256.
+    #[serde(default, skip_serializing_if = "HashKind::is_sha256")]
+    pub before_kind: HashKind,
+    /// The hash after; absent: there is no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Hash>,
+    /// How that was hashed; absent: SHA-256.
+    #[serde(default, skip_serializing_if = "HashKind::is_sha256")]
+    pub after_kind: HashKind,
     /// Bytes in the file after.
     pub size: u64,
     /// The bytes before are kept: it can be undone.
@@ -278,10 +318,16 @@ pub struct FilesDiffAnswer {
 pub struct Written {
     /// The file, without links.
     pub path: String,
-    /// The SHA-256 before; none: there was no file.
+    /// The hash before; none: there was no file.
     pub before: Option<Hash>,
-    /// The SHA-256 after; none: there is no file.
+    /// How that was hashed; absent, and in records of earlier versions: SHA-256.
+    #[serde(default, skip_serializing_if = "HashKind::is_sha256")]
+    pub before_kind: HashKind,
+    /// The hash after; none: there is no file.
     pub after: Option<Hash>,
+    /// How that was hashed.
+    #[serde(default, skip_serializing_if = "HashKind::is_sha256")]
+    pub after_kind: HashKind,
     /// Bytes in the file after.
     pub size: u64,
 }

@@ -131,13 +131,14 @@ def test_each_effect_happens_once_while_worker_and_service_are_killed(workshop: 
     assert lines == sorted([f"Saga-0 {what}" for what in each] + [f"Saga-1 {what}" for what in [*each, "untake"]])
 
 
-def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_flow_goes_on_with_its_code_and_the_newest_is_blocked_where_it_differs(workshop: Workshop, tmp_path: Path) -> None:
     home, file = workshop.home, tmp_path / "changing.py"
     text = CHANGING
     file.write_text(text)
-    home.program("flow", "start", "Changing", "--id", "C-1")
     worker = workshop.work(file)
-    workshop.until_status("C-1", "WAITING_FOR(go)")
+    for flow in ("C-1", "C-2"):
+        home.program("flow", "start", "Changing", "--id", flow)
+        workshop.until_status(flow, "WAITING_FOR(go)")
     worker.kill()
     worker.wait()
     file.write_text(text.replace("echo a", "echo b"))
@@ -148,16 +149,23 @@ def test_changed_code_is_blocked_and_goes_on_once_it_is_mended(workshop: Worksho
     assert tested.returncode == 1 and "C-1: would be blocked: step 1: the history has" in tested.stdout, tested
     worker = workshop.work(file)
     home.program("flow", "signal", "C-1", "go")
-    blocked = workshop.until_status("C-1", "BLOCKED")
+    assert workshop.until_status("C-1", "COMPLETED")["value"] == "done"
+    home.program("flow", "start", "Changing", "--id", "C-3")
+    workshop.until_status("C-3", "WAITING_FOR(go)")
+    assert home.program("flow", "history", "C-3") == "1. A → b\n"
+    home.program("flow", "cancel", "C-3")
+    home.program("flow", "retry", "C-2", "--new-code")
+    blocked = workshop.until_status("C-2", "BLOCKED")
     assert "step 1: the history has" in blocked["why"] and "echo b" in blocked["why"]
     worker.kill()
     worker.wait()
     file.write_text(text)
     workshop.work(file)
-    home.program("flow", "retry", "C-1")
-    assert workshop.until_status("C-1", "COMPLETED")["value"] == "done"
+    home.program("flow", "retry", "C-2")
+    home.program("flow", "signal", "C-2", "go")
+    assert workshop.until_status("C-2", "COMPLETED")["value"] == "done"
     tested = subprocess.run(words, env=env, capture_output=True, text=True)
-    assert (tested.returncode, tested.stdout) == (0, "C-1: fine\n1 histories, 0 would be blocked\n"), tested
+    assert tested.stdout.splitlines()[1:] == ["C-2: fine", "C-1: fine", "3 histories, 1 would be blocked"], tested
 
 
 FAMILY = '''

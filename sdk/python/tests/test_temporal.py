@@ -33,8 +33,9 @@ from test_flow_storm import STEPS, STORM, effects
 from holdfast.temporal._workflow import filled, key_of
 
 PATIENCE_S = 60.0
-# Read here: a test's home takes these names out of the environment.
-SEED, KILLS = os.environ.get("HOLDFAST_FLOW_SEED"), int(os.environ.get("HOLDFAST_TEMPORAL_KILLS") or 5)
+KILLS = int(os.environ.get("HOLDFAST_TEMPORAL_KILLS") or 5)
+"""Read before a home takes such names out of the environment."""
+SEED = int(os.environ.get("HOLDFAST_FLOW_SEED") or time.time_ns() % 100_000)
 MORE = """
 import datetime
 
@@ -206,7 +207,7 @@ async def test_everything_that_ctx_has_goes_on_on_temporal(place: Place) -> None
 
 
 async def test_the_same_flow_and_ledger_as_on_the_embedded_engine_with_worker_host_and_server_killed(place: Place) -> None:
-    seed, kills = int(SEED or time.time_ns() % 100_000), KILLS
+    seed, kills = SEED, KILLS
     chance = random.Random(seed)
     client = await place.client()
     flows = [f"Storm-{number}" for number in range(3)]

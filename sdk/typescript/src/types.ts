@@ -2648,10 +2648,14 @@ export interface FileChange {
   by: Handle;
   /** When. */
   at_ms: number;
-  /** The SHA-256 before; absent: there was no file. */
+  /** The hash before; absent: there was no file. */
   before?: Hash | null;
-  /** The SHA-256 after; absent: there is no file. */
+  /** How that was hashed; absent: SHA-256. */
+  before_kind?: HashKind;
+  /** The hash after; absent: there is no file. */
   after?: Hash | null;
+  /** How that was hashed; absent: SHA-256. */
+  after_kind?: HashKind;
   /** Bytes in the file after. */
   size: number;
   /** The bytes before are kept: it can be undone. */
@@ -2661,6 +2665,13 @@ export interface FileChange {
   /** The number of the write that this one undid. */
   undoes?: number | null;
 }
+
+/** How a file was hashed. */
+export type HashKind =
+  /** SHA-256: files of at most 64 MiB. */
+  | "sha256"
+  /** BLAKE3, with 32 bytes: larger files, whose SHA-256 takes longer than all the rest of a transfer. */
+  | "blake3";
 
 /** What to replace in a file. */
 export interface FilesEditParams {
@@ -2701,7 +2712,7 @@ export interface FilesUploadParams {
   descriptor?: number | null;
   /** Everything was sent: put the file in its place. */
   finish?: boolean;
-  /** The SHA-256 of the whole file. Where what arrived has another, it is thrown away. */
+  /** The SHA-256 of the whole file. Where what arrived has another, it is thrown away. A file of more than 64 MiB is read once more for it. */
   hash?: Hash | null;
   /** The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own. */
   mode?: number | null;

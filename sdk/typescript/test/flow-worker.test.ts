@@ -148,12 +148,14 @@ it("each effect happens once while worker and service are killed", async () => {
   expect(readFileSync(ledger, "utf8").trim().split("\n").sort()).toEqual(wanted.sort());
 });
 
-it("changed code is blocked, and goes on once it is mended", async () => {
+it("a flow goes on with the code it began with, and the newest is blocked where it differs", async () => {
   const shop = new Workshop();
   const file = shop.write("changing.mjs", CHANGING);
-  await shop.holdfast("flow", "start", "Changing", "--id", "C-1");
   let worker = shop.work(file);
-  await shop.untilStatus("C-1", "WAITING_FOR(go)");
+  for (const flow of ["C-1", "C-2"]) {
+    await shop.holdfast("flow", "start", "Changing", "--id", flow);
+    await shop.untilStatus(flow, "WAITING_FOR(go)");
+  }
   await shop.kill(worker);
   shop.write("changing.mjs", CHANGING.replace("echo a", "echo b"));
   // It says so before it is deployed.
@@ -162,14 +164,28 @@ it("changed code is blocked, and goes on once it is mended", async () => {
   expect(tested.stdout).toContain("C-1: would be blocked: step 1: the history has");
   worker = shop.work(file);
   await shop.holdfast("flow", "signal", "C-1", "go");
-  const blocked = await shop.untilStatus("C-1", "BLOCKED");
+  expect((await shop.untilStatus("C-1", "COMPLETED")).value).toBe("done \u2028");
+  await shop.holdfast("flow", "retry", "C-2", "--new-code");
+  const blocked = await shop.untilStatus("C-2", "BLOCKED");
   expect(blocked.why).toMatch(/step 1: the history has .*echo b/);
   await shop.kill(worker);
   shop.write("changing.mjs", CHANGING);
   shop.work(file);
-  await shop.holdfast("flow", "retry", "C-1");
-  expect((await shop.untilStatus("C-1", "COMPLETED")).value).toBe("done \u2028");
-  expect(await shop.test(file)).toEqual({ code: 0, stdout: "C-1: fine\n1 histories, 0 would be blocked\n" });
+  await shop.holdfast("flow", "retry", "C-2");
+  await shop.holdfast("flow", "signal", "C-2", "go");
+  expect((await shop.untilStatus("C-2", "COMPLETED")).value).toBe("done \u2028");
+  expect(await shop.test(file)).toEqual({ code: 0, stdout: "C-2: fine\nC-1: fine\n2 histories, 0 would be blocked\n" });
+});
+
+it("a flow from a file gets its workers from the service, with the file as it was then", async () => {
+  const shop = new Workshop();
+  const file = shop.write("hosted.mjs", CHANGING);
+  await shop.holdfast("flow", "start", file, "--id", "H-1");
+  await shop.untilStatus("H-1", "WAITING_FOR(go)");
+  shop.write("hosted.mjs", "this is no longer JavaScript");
+  process.kill(JSON.parse(await shop.holdfast("--json", "flow", "status")).pid, "SIGKILL");
+  await shop.holdfast("flow", "signal", "H-1", "go");
+  expect((await shop.untilStatus("H-1", "COMPLETED")).value).toBe("done \u2028");
 });
 
 it("a flow with children continues as new, whatever dies", async () => {

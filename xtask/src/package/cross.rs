@@ -40,12 +40,14 @@ pub struct Cross {
 
 /// What zig calls a target of Rust.
 fn zig_target(triple: &str) -> Result<&'static str> {
-    const KNOWN: [(&str, &str); 5] = [
+    const KNOWN: [(&str, &str); 6] = [
         ("x86_64-unknown-linux-musl", "x86_64-linux-musl"),
         ("aarch64-unknown-linux-musl", "aarch64-linux-musl"),
         ("aarch64-apple-darwin", "aarch64-macos"),
         ("x86_64-apple-darwin", "x86_64-macos"),
         ("x86_64-pc-windows-gnu", "x86_64-windows-gnu"),
+        // Only to be checked: zig has no headers of Cygwin, and nothing is linked.
+        ("x86_64-pc-cygwin", "x86_64-windows-gnu"),
     ];
     let known = KNOWN.iter().find(|(known, _)| *known == triple).map(|(_, zig)| *zig);
     known.with_context(|| format!("{triple} is none of {}", KNOWN.map(|(known, _)| known).join(", ")))
@@ -99,10 +101,12 @@ pub fn prepare(root: &Path, triple: &str, depth: Depth) -> Result<Cross> {
     Ok(cross)
 }
 
-/// The C library is zig's, not one that came with Rust. Only targets of musl may be told so.
+/// The C library is zig's, not one that came with Rust. Only targets of musl may be told so. And the crate by which the keeper aborts
+/// aborts itself, which Rust's own build says too.
 fn rustc_script(begin: &str) -> String {
     format!(
-        "#!/bin/sh\ncase \"$*\" in *--target*-linux-musl*) set -- \"$@\" -Clink-self-contained=no ;; esac\n{begin} \"$@\"\n"
+        "#!/bin/sh\ncase \"$*\" in *--target*-linux-musl*) set -- \"$@\" -Clink-self-contained=no ;; esac\n\
+         case \"$*\" in *'--crate-name panic_abort '*) set -- \"$@\" -Cpanic=abort ;; esac\n{begin} \"$@\"\n"
     )
 }
 

@@ -8,6 +8,7 @@ mod cross;
 mod elsewhere;
 mod kinds;
 pub mod notes;
+mod patched;
 mod sbom;
 
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ struct Wanted {
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let mut wanted = wanted(root, args)?;
     if wanted.elsewhere {
-        return elsewhere::run(root);
+        return elsewhere::run(root, wanted.triple.as_deref());
     }
     if let Some(previous) = &wanted.previous {
         let program = wanted.program.clone().unwrap_or_else(|| target(root).join("debug/holdfast"));

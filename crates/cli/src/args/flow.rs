@@ -28,11 +28,13 @@ pub enum FlowCommand {
     /// Take a flow back to a step, which is then done anew; the history before is kept
     Rewind(FlowRewindArgs),
     /// Decide about flows whose code is in a file, until interrupted
-    Worker(FlowWorkerArgs),
+    Worker(FlowDecideArgs),
     /// Replay recorded histories against changed code, and say which flows it would block
     Test(FlowWorkerArgs),
     /// Run a flow while its file is being written, anew whenever the file changes; until interrupted
     Dev(FlowDevArgs),
+    /// Print histories as JSON, one event a line
+    Export(FlowExportArgs),
     /// Check a YAML file without starting anything
     Check(FlowCheckArgs),
     /// Show whether the flow service is running; exit with 1 if it is not
@@ -50,7 +52,7 @@ pub struct FlowArg {
 
 #[derive(Debug, clap::Args)]
 pub struct FlowStartArgs {
-    /// A YAML file, or the name of a flow in code
+    /// A YAML file, a file with flows in code, or the name of a flow whose code a worker has
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub what: String,
     /// What the flow is given: text
@@ -65,6 +67,9 @@ pub struct FlowStartArgs {
     /// Directory in which its new sessions start [default: the current one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub cwd: Option<PathBuf>,
+    /// Which flow of a file with code, if it has several
+    #[arg(long, value_name = "NAME")]
+    pub flow: Option<String>,
     /// Wait for the end, print the result, and exit with 0 if it completes
     #[arg(long)]
     pub wait: bool,
@@ -129,6 +134,16 @@ pub struct FlowCancelArgs {
 }
 
 #[derive(Debug, clap::Args)]
+pub struct FlowExportArgs {
+    /// Ids of flows, with all their histories [default: all flows]
+    #[arg(value_name = "FLOW")]
+    pub flows: Vec<String>,
+    /// Only flows that have ended
+    #[arg(long)]
+    pub ended: bool,
+}
+
+#[derive(Debug, clap::Args)]
 pub struct FlowRetryArgs {
     #[command(flatten)]
     pub of: FlowArg,
@@ -138,6 +153,10 @@ pub struct FlowRetryArgs {
     /// The stuck step was done, and printed TEXT
     #[arg(long, value_name = "TEXT", conflicts_with = "failed")]
     pub done: Option<String>,
+    /// Decide by the newest code from here on, also where nothing is blocked; `flow test` says before what that would block. A flow
+    /// that was started from a file of code needs the FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = ["failed", "done"])]
+    pub new_code: Option<Option<PathBuf>>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -166,6 +185,15 @@ pub struct FlowWorkerArgs {
     /// A Python file with functions marked `@flow`, or a JavaScript or TypeScript file that gives functions to `flow(…)`
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct FlowDecideArgs {
+    #[command(flatten)]
+    pub of: FlowWorkerArgs,
+    /// The file as it was kept under this digest: the service starts such workers
+    #[arg(long, value_name = "DIGEST", hide = true)]
+    pub kept: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -222,6 +222,8 @@ fn sessions(command: &mut Command) -> Vec<&mut String> {
         | Command::Whoami
         | Command::Mcp(_)
         | Command::Skill
+        | Command::Trace(_)
+        | Command::Record(_)
         | Command::Actor(_)
         | Command::Token(_)
         | Command::Hosts(_)

@@ -76,7 +76,9 @@ fn run(here: &Here, args: LogArgs) -> Result<u8, Failure> {
     super::flow::wake(here);
     super::bot::wake(here);
     print(format!("host {} listens on {}\n", env!("CARGO_PKG_VERSION"), here.home.host_socket().display()))?;
-    match holdfast_host::run_at(&here.home, &config, given).map_err(cannot)? {
+    let home = &here.home;
+    let ran = crate::platform::with_stack(|| holdfast_host::run_at(home, &config, given)).and_then(|ran| ran);
+    match ran.map_err(cannot)? {
         Ran::Stopped => {}
         Ran::Yielded => print(yielded)?,
     }

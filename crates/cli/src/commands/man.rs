@@ -13,7 +13,7 @@ const REST: &str = r#".SH EXIT STATUS
 .SH FILES
 .TP
 \fI$XDG_CONFIG_HOME/holdfast/config.toml\fR
-chord ("C\-\e\e", or "none"), detach_key ("d"), greeting (true), title (true), status ("off", or "bottom"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), grace ("5s"),
+chord ("C\-\e\e", or "none"), detach_key ("d"), greeting (true), title (true), status ("off", or "bottom"), ring ("1MiB"), history_lines (10000), ended_keep ("1d"), runs_keep ("7d"), flows_keep ("30d"), flows_archive, grace ("5s"),
 shell, recover ("manual"), attach_history (true). Flags override environment variables (HOLDFAST_KEY), which
 override the file.
 .IP

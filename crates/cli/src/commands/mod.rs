@@ -25,8 +25,8 @@ mod fork;
 mod gated;
 mod grants;
 mod graph;
-#[cfg(target_os = "linux")]
 mod handover;
+#[cfg(target_os = "linux")]
 mod host;
 mod hosts;
 mod invites;

@@ -2,6 +2,7 @@
 
 use crate::Kitchen;
 use holdfast_harness::{kill, until};
+use serde_json::Value;
 
 /// An order whose pizzas are flows of the same file.
 fn order(kitchen: &Kitchen, bake: &str) -> String {
@@ -147,4 +148,12 @@ fn a_failed_flow_is_taken_back_to_a_step_and_the_history_before_stays() {
     // The same start still finds it.
     let file = kitchen.file(&text);
     assert_eq!(home.json(&["flow", "start", &file, "margherita", "--id", "A-1"])["existing"], true);
+    // Both histories go out, the older first, one event a line.
+    let lines: Vec<Value> =
+        home.ok(&["flow", "export", "--ended"]).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<String> = lines.iter().map(|one| format!("{} {}", one["generation"], one["event"])).collect();
+    assert_eq!((told[0].as_str(), told.last().unwrap().as_str()), ("1 \"started\"", "2 \"ended\""), "{told:?}");
+    assert!(told.contains(&"1 \"ended\"".into()) && told.contains(&"2 \"rewound\"".into()), "{told:?}");
+    assert!(lines.iter().all(|one| one["flow"] == "A-1" && one["at_ms"].is_u64()));
+    assert!(home.fails(&["flow", "export", "B-1"]).contains("no flow B-1"));
 }

@@ -37,7 +37,8 @@ fn a_stranger_and_a_forged_proof_are_refused_and_the_socket_is_the_users_own() {
     }
     let hello: holdfast_flows::protocol::Hello = serde_json::from_slice(&line).unwrap();
     let (actor, signature) = (tester.actor().clone(), tester.answer(&hello.challenge));
-    let prove = holdfast_flows::protocol::Prove { actor, signature: Some(signature), vouched: false };
+    let prove =
+        holdfast_flows::protocol::Prove { actor, signature: Some(signature), ticket: String::new(), vouched: false };
     stream.write_all(format!("{}\n", serde_json::to_string(&prove).unwrap()).as_bytes()).unwrap();
     let mut told = String::new();
     stream.read_to_string(&mut told).unwrap();
@@ -62,7 +63,7 @@ fn nonsense_ends_or_is_told_and_the_service_goes_on() {
     // A worker that answers for a flow that it was not given, and for one that is not there.
     kitchen.start("flow: A\nsteps:\n- sleep: 1000s\n", "A-1");
     for flow in ["A-1", "none"] {
-        let turn = Request::Turn { flow: flow.into(), at: 1, commands: vec![], blocked: None };
+        let turn = Request::Turn { flow: flow.into(), at: 1, commands: vec![], blocked: None, code: String::new() };
         assert!(client.ask::<Value>(&turn).is_err(), "{flow}");
     }
     assert_eq!(kitchen.service_pid(), pid);

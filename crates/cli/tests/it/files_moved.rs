@@ -4,6 +4,7 @@ use crate::files::{code, names, noise, put};
 use crate::gate::with_bash;
 use crate::http::Http;
 use holdfast_harness::{Home, Ran, kill, until};
+use serde_json::{Value, json};
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -180,6 +181,52 @@ fn a_file_that_is_written_or_cut_meanwhile_is_not_passed_off_as_whole() {
 }
 
 #[test]
+fn a_file_is_known_by_its_sha_256_up_to_64_mib_and_by_its_blake3_beyond() {
+    let http = Http::with(with_bash(""));
+    let (project, local) = (http.home.join("project"), tempfile::tempdir().unwrap());
+    let near = local.path().join("disk");
+    let file = std::fs::File::create(&near).unwrap();
+    let of = |bytes: u64| {
+        file.set_len(bytes).unwrap();
+        http.home.json(&["files", "put", near.to_str().unwrap(), "work:disk"])
+    };
+    let sha256 = |path: &Path| {
+        let ran = std::process::Command::new("sha256sum").arg(path).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap()[..64].to_owned()
+    };
+    let small = of(64 << 20);
+    assert_eq!((&small["after"], &small["after_kind"]), (&json!(sha256(&near)), &Value::Null));
+    let large = of((64 << 20) + 1);
+    let blake3_of = |bytes: &[u8]| blake3::hash(bytes).to_hex().to_string();
+    let expected = blake3_of(&vec![0; (64 << 20) + 1]);
+    assert_eq!((&large["after"], &large["after_kind"]), (&json!(expected), &json!("blake3")));
+    assert_eq!((&large["before"], &large["before_kind"]), (&small["after"], &Value::Null));
+    let journal = http.home.ok(&["journal", "work"]);
+    let said = format!("sha256 {} to blake3 {}", &small["after"].as_str().unwrap()[..12], &expected[..12]);
+    assert!(journal.contains(&said), "{said}: {journal}");
+    // A sender that knows the SHA-256 is held to it.
+    let body = "a".repeat((64 << 20) + 1);
+    std::fs::write(&near, &body).unwrap();
+    let send = |hash: String| {
+        let head = format!("PUT /v1/sessions/work/tree/up?tag=t&size={} HTTP/1.1\r\nHost: localhost", body.len());
+        let token = format!("Authorization: Bearer {}\r\nConnection: close", http.token);
+        let sent = http.raw(&format!("{head}\r\n{token}\r\nContent-Length: {}\r\n\r\n{}", 64 << 20, &body[1..]));
+        assert!(sent.starts_with("HTTP/1.1 202"), "{sent}");
+        let ask = |more: Value| {
+            let mut asked = json!({ "path": "up", "size": body.len(), "tag": "t" });
+            asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            http.post("/sessions/work/file/upload", asked)
+        };
+        ask(json!({ "offset": 64 << 20, "base64": "YQ==" }));
+        ask(json!({ "finish": true, "hash": hash }))
+    };
+    assert_eq!(send(blake3_of(body.as_bytes())).body["code"], "file_changed");
+    let done = send(sha256(&near));
+    assert_eq!(done.body["change"]["after"], blake3_of(body.as_bytes()), "{done:?}");
+    assert!(std::fs::read(project.join("up")).unwrap() == body.as_bytes());
+}
+
+#[test]
 fn holes_stay_holes_and_a_terabyte_of_them_takes_no_time() {
     let home = with_bash("");
     let (project, local) = (home.join("project"), tempfile::tempdir().unwrap());
@@ -204,8 +251,8 @@ fn holes_stay_holes_and_a_terabyte_of_them_takes_no_time() {
     let written = home.json(&["files", "put", near.to_str().unwrap(), "work:sparse"]);
     let meta = std::fs::metadata(project.join("sparse")).unwrap();
     assert!(meta.len() == (99 << 20) + 3 && meta.blocks() * 512 < 1 << 20, "{meta:?}");
-    let sum = std::process::Command::new("sha256sum").arg(project.join("sparse")).output().unwrap();
-    assert!(String::from_utf8(sum.stdout).unwrap().starts_with(written["after"].as_str().unwrap()));
+    let zeros = [vec![0; 99 << 20], b"end".to_vec()].concat();
+    assert_eq!(written["after"], blake3::hash(&zeros).to_hex().as_str());
     // Over it, and it is known what was there.
     let over = home.json(&["files", "put", near.to_str().unwrap(), "work:sparse"]);
     assert_eq!((&over["before"], &over["after"]), (&written["after"], &written["after"]));

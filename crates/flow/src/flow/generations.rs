@@ -64,6 +64,11 @@ impl Flow {
         self.skip_timers
     }
 
+    /// A flow whose workers the service starts has no other code than its own.
+    fn goes_on_hosted(&self) -> Option<Event> {
+        self.hosted.clone().map(|hosted| Event::Coded { code: self.coded.clone(), hosted: Some(hosted) })
+    }
+
     /// Ends this history and begins the next. Signals that no step has taken come along; what was done counts as done, and is not
     /// undone later.
     pub(super) fn go_on(&mut self, out: &mut Decided, input: Value, now_ms: TimeMs) {
@@ -93,8 +98,12 @@ impl Flow {
         };
         let mail = std::mem::take(&mut self.mail).into_iter();
         let signals = mail.map(|mail| Event::Signal { name: mail.name, value: mail.value, id: mail.id, by: mail.by });
-        let next: Vec<Recorded> =
-            std::iter::once(started).chain(signals).map(|event| Recorded { at_ms: now_ms, event }).collect();
+        let coded = self.goes_on_hosted();
+        let next: Vec<Recorded> = std::iter::once(started)
+            .chain(coded)
+            .chain(signals)
+            .map(|event| Recorded { at_ms: now_ms, event })
+            .collect();
         *self = Flow::replay(&self.id, &next);
         out.next = next;
         out.effects.push(Effect::Decide);
@@ -130,6 +139,8 @@ impl Flow {
         let stays = |event: &Event| match event {
             Event::Started { .. } | Event::Signal { .. } | Event::Rewound { .. } => true,
             Event::Asked { n, .. } | Event::Tried { n, .. } | Event::Stuck { n, .. } | Event::Done { n, .. } => *n < to,
+            // What is done anew is decided by the newest code.
+            Event::Coded { .. } => false,
             Event::Blocked { .. }
             | Event::Unblocked { .. }
             | Event::Continued { .. }
@@ -139,6 +150,7 @@ impl Flow {
         let mut next: Vec<Recorded> = history.iter().filter(|one| stays(&one.event)).cloned().collect();
         let rewound = Event::Rewound { to, by: asked.by.clone(), generation: self.generation.saturating_add(1) };
         next.push(Recorded { at_ms: now_ms, event: rewound });
+        next.extend(self.goes_on_hosted().map(|event| Recorded { at_ms: now_ms, event }));
         *self = Flow::replay(&self.id, &next);
         out.next = next;
         out.effects.extend(self.resume());

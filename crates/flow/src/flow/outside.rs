@@ -3,7 +3,7 @@
 use super::{Decided, Flow, Open, Phase, Refusal, Verdict, WHY_CHARS_MAX, value_of};
 use crate::command::Command;
 use crate::effect::Effect;
-use crate::event::{Event, Outcome};
+use crate::event::{Event, Hosted, Outcome};
 use crate::{EVENTS_MAX, MAIL_MAX, VALUE_BYTES_MAX};
 use holdfast_types::TimeMs;
 use serde_json::{Value, json};
@@ -98,6 +98,26 @@ impl Flow {
         let value =
             if reason.is_empty() { format!("cancelled by {by}") } else { format!("cancelled by {by}: {reason}") };
         self.end(&mut out, false, value.into(), Some(by.to_owned()), now_ms);
+        Ok(out)
+    }
+
+    /// Somebody wants the newest code to decide from here on, though nothing is blocked; or this file, with which the service starts
+    /// workers by itself.
+    pub fn recode(&mut self, hosted: Option<(String, Hosted)>, by: &str, now_ms: TimeMs) -> Result<Decided, Refusal> {
+        let mut out = Decided::default();
+        if self.phase != Phase::Going {
+            return Err(Refusal::Ended);
+        }
+        let was_blocked = self.blocked.is_some();
+        if let Some((code, hosted)) = hosted {
+            self.put(&mut out, Event::Coded { code, hosted: Some(hosted) }, now_ms);
+        }
+        self.put(&mut out, Event::Unblocked { by: by.to_owned() }, now_ms);
+        if was_blocked {
+            out.effects.extend(self.resume());
+        } else {
+            out.effects.push(Effect::Decide);
+        }
         Ok(out)
     }
 

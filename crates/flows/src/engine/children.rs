@@ -5,9 +5,8 @@ use super::{Engine, Live, OPEN_FLOWS_MAX};
 use crate::clock::now_ms;
 use crate::protocol::Trouble;
 use crate::store::Row;
-use holdfast_flow::{Event, Flow, Lineage, Parent, Recorded, State, text_of};
+use holdfast_flow::{Event, Flow, Hosted, Lineage, Parent, Recorded, State, text_of};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 
 impl Engine {
     /// Starts the flow of a step, or finds it: it runs, or has ended while nobody told its parent.
@@ -32,7 +31,7 @@ impl Engine {
         input: Value,
         parent: Parent,
     ) -> Result<(), Trouble> {
-        if self.live.len() >= OPEN_FLOWS_MAX {
+        if self.open_flows() >= OPEN_FLOWS_MAX {
             return Err(Trouble::new("too_many", format!("{OPEN_FLOWS_MAX} flows are open")));
         }
         let Some(live) = self.live.get(id) else { return Ok(()) };
@@ -42,16 +41,20 @@ impl Engine {
         let (by, cwd, skip_timers) = (live.flow.by.clone(), live.flow.cwd.clone(), live.flow.skips_timers());
         let lineage = Lineage { parent: Some(parent), ..Lineage::default() };
         let nonce = super::requests::nonce()?;
-        self.begin(child, Event::Started { name, input, code, by, nonce, cwd, skip_timers, lineage })
+        let hosted =
+            live.flow.hosted.clone().filter(|how| how.names.contains(&name)).map(|how| (live.flow.coded.clone(), how));
+        self.begin(child, Event::Started { name, input, code, by, nonce, cwd, skip_timers, lineage }, hosted)
     }
 
     /// Records a flow's beginning, and lets it decide.
-    pub(super) fn begin(&mut self, id: &str, started: Event) -> Result<(), Trouble> {
+    pub(super) fn begin(&mut self, id: &str, started: Event, hosted: Option<(String, Hosted)>) -> Result<(), Trouble> {
         let mut flow = Flow::new(id);
-        let decided = flow.start(started, now_ms());
+        let decided = match hosted {
+            Some(hosted) => flow.start_hosted(started, hosted, now_ms()),
+            None => flow.start(started, now_ms()),
+        };
         let definition = self.definition(&flow.code, &flow.name).map_err(|error| unrecorded(&error))?;
-        let live = Live { flow, definition, runs: BTreeMap::new(), leased: None, is_queued: false, seen: None };
-        self.live.insert(id.to_owned(), live);
+        self.live.insert(id.to_owned(), Live::new(flow, definition));
         self.note(id, (0, 1), decided)?;
         self.decide(id)
     }
@@ -79,6 +82,7 @@ impl Engine {
     /// Cancels the flow of a step whose own flow ends; one that never began is over at once.
     pub(super) fn stop_child(&mut self, id: &str, n: u32, child: &str) {
         let is_own = |parent: &Option<Parent>| parent.as_ref().is_some_and(|one| one.flow == id && one.n == n);
+        self.awaken(child);
         match self.live.get(child).map(|live| is_own(&live.flow.parent)) {
             Some(true) => {
                 let by = self.live.get(id).map(|live| live.flow.by.clone()).unwrap_or_default();

@@ -1,12 +1,12 @@
 //! What clients ask for.
 
 use super::views::{in_json, unrecorded};
-use super::{Awaited, Engine, INPUT_BYTES_MAX, OPEN_FLOWS_MAX, Reply, Waiter};
+use super::{Awaited, Engine, INPUT_BYTES_MAX, LISTED_MAX, OPEN_FLOWS_MAX, Reply, Standing, Waiter};
 use crate::clock::now_ms;
 use crate::protocol::{Request, StartAnswer, Status, Trouble};
 use crate::store::{Row, StoreError};
 use holdfast_flow::yaml;
-use holdfast_flow::{Event, Lineage, Rewind, Verdict};
+use holdfast_flow::{Event, Hosted, Lineage, Rewind, Verdict};
 use holdfast_types::{Actor, ActorClass};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 impl Engine {
     pub(super) fn asked(
         &mut self,
-        (connection, vouched): (u64, bool),
+        (connection, standing): (u64, &Standing),
         by: &Actor,
         id: u64,
         request: Request,
@@ -22,14 +22,18 @@ impl Engine {
     ) -> Result<Option<Value>, Trouble> {
         let who = by.handle.to_string();
         match request {
-            Request::Start { flow, definition, name, input, cwd, skip_timers } => self
-                .start(flow, (definition, name), input, (cwd, skip_timers), &who)
+            Request::Start { flow, definition, name, input, cwd, skip_timers, code, hosted } => self
+                .start(flow, (definition, name), input, (cwd, skip_timers), hosted.map(|how| (code, how)), &who)
                 .and_then(|answer| in_json(&answer))
                 .map(Some),
             Request::List { all, after, wait_ms } => {
-                let only = (vouched && by.handle.class() != ActorClass::Human).then_some(who);
+                let only = (*standing == Standing::Vouched && by.handle.class() != ActorClass::Human).then_some(who);
                 let what = Awaited::Change { all, after, only };
                 self.listed(Waiter { connection, id, reply: reply.clone(), what }, wait_ms)
+            }
+            Request::Histories { after } => {
+                let listed = self.store.histories(after, LISTED_MAX).map_err(|error| unrecorded(&error))?;
+                in_json(&listed).map(Some)
             }
             Request::Get { flow, after, wait_ms, generation } => {
                 let answer = self.get(&flow, after, generation)?;
@@ -55,8 +59,8 @@ impl Engine {
                 self.try_change(&flow, |flow| flow.cancel(&reason, &who, now_ms()))?;
                 self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
             }
-            Request::Retry { flow, verdict, value } => {
-                self.retry(&flow, &verdict, value, by)?;
+            Request::Retry { flow, verdict, value, hosted } => {
+                self.retry(&flow, &verdict, (value, hosted), by)?;
                 self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
             }
             Request::Rewind { flow, to, again } => {
@@ -64,30 +68,35 @@ impl Engine {
                 self.rewind(&flow, &asked, by)?;
                 self.view_of(&flow).and_then(|view| in_json(&view)).map(Some)
             }
-            Request::Tasks { names, max, wait_ms } => {
-                let what = Awaited::Task { by: who, names, max: max.clamp(1, 64) };
-                let waiter = Waiter { connection, id, reply: reply.clone(), what };
-                if !self.hand_out(&waiter) {
-                    self.wait(waiter, wait_ms);
-                }
+            Request::Tasks { names, max, wait_ms, code } => {
+                let hosted = matches!(standing, Standing::Hosted(_));
+                let what = Awaited::Task { by: who, names, max: max.clamp(1, 64), code, hosted };
+                self.tasks(Waiter { connection, id, reply: reply.clone(), what }, wait_ms);
                 Ok(None)
             }
-            Request::Turn { flow, at, commands, blocked } => {
-                self.turn(connection, &flow, &who, at, commands, blocked)?;
+            Request::Turn { flow, at, commands, blocked, code } => {
+                self.turn(connection, &flow, &who, at, (commands, blocked), &code)?;
                 Ok(Some(json!({})))
             }
-            Request::Status {} => in_json(&Status {
-                pid: std::process::id(),
-                version: env!("CARGO_PKG_VERSION").into(),
-                open: self.live.len(),
-                timers: self.clock.len(),
-                database: self.store.path().display().to_string(),
-            })
-            .map(Some),
+            Request::Keep { text, file } => in_json(&self.keep(&text, &file)?).map(Some),
+            Request::Code { code } => in_json(&self.kept(code)?).map(Some),
+            Request::Status {} => in_json(&self.status()).map(Some),
             Request::Stop {} => {
                 self.is_stopping = true;
                 Ok(Some(json!({"pid": std::process::id()})))
             }
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            open: self.open_flows(),
+            in_memory: self.flows_in_memory(),
+            timers: self.clock.len(),
+            database: self.store.path().display().to_string(),
+            trouble: self.trouble.clone(),
         }
     }
 
@@ -108,6 +117,7 @@ impl Engine {
         (definition, name): (Option<String>, Option<String>),
         input: Value,
         (cwd, skip_timers): (Option<String>, bool),
+        hosted: Option<(String, Hosted)>,
         by: &str,
     ) -> Result<StartAnswer, Trouble> {
         let bad = |message: String| Trouble::new("bad_request", message);
@@ -136,20 +146,36 @@ impl Engine {
             }
             None => self.next_id(&name).map_err(|error| unrecorded(&error))?,
         };
-        let digest =
-            code.as_ref().map_or(String::new(), |text| holdfast_types::hex_text(&Sha256::digest(text.as_bytes())));
+        let digest = code.as_ref().map_or(String::new(), |text| digest(text));
         if self.store.row(&id).map_err(|error| unrecorded(&error))?.is_some() {
             return self.started_before(&id, &name, &digest, &input, by);
         }
-        if self.live.len() >= OPEN_FLOWS_MAX {
+        if self.open_flows() >= OPEN_FLOWS_MAX {
             return Err(Trouble::new("too_many", format!("{OPEN_FLOWS_MAX} flows are open")));
         }
         if let Some(text) = &code {
-            self.store.keep_code(&digest, text).map_err(|error| unrecorded(&error))?;
+            self.store.keep_code(&digest, text, "").map_err(|error| unrecorded(&error))?;
         }
         let (nonce, by, lineage) = (nonce()?, by.to_owned(), Lineage::default());
-        self.begin(&id, Event::Started { name, input, code: digest, by, nonce, cwd, skip_timers, lineage })?;
+        let hosted = hosted.map(|(code, how)| self.hosted(code, how)).transpose()?;
+        self.begin(&id, Event::Started { name, input, code: digest, by, nonce, cwd, skip_timers, lineage }, hosted)?;
         Ok(StartAnswer { flow: self.view_of(&id)?, existing: false })
+    }
+
+    /// A file that was kept, with which the service is to start workers.
+    fn hosted(&self, code: String, how: Hosted) -> Result<(String, Hosted), Trouble> {
+        let bad = |what: &str| Err(Trouble::new("bad_request", format!("{what} has to be an absolute path")));
+        let is_path = |text: &str| text.starts_with('/') && text.len() <= 4_096 && !text.contains(char::is_control);
+        if !is_path(&how.program) || !is_path(&how.file) {
+            return bad("the interpreter and the file");
+        }
+        if how.names.len() > 100 || !how.names.iter().all(|name| holdfast_flow::is_flow_name(name)) {
+            return Err(Trouble::new("bad_request", "a file has 1 to 100 flows".to_owned()));
+        }
+        match self.store.file(&code).map_err(|error| unrecorded(&error))? {
+            Some(_) => Ok((code, how)),
+            None => Err(Trouble::new("no_such_code", format!("no file with the digest {code}"))),
+        }
     }
 
     /// The next free number of a name: counted here, because a look at every flow of that name costs more with each.
@@ -199,12 +225,16 @@ impl Engine {
             Request::Rewind { .. }
             | Request::Tasks { .. }
             | Request::Turn { .. }
+            | Request::Keep { .. }
+            | Request::Histories { .. }
+            | Request::Code { .. }
             | Request::Status {}
             | Request::Stop {} => Err(Trouble::new("denied", "the host does not pass this on".to_owned())),
         }
     }
 
-    pub(super) fn must_steer(&self, id: &str, by: &Actor) -> Result<(), Trouble> {
+    pub(super) fn must_steer(&mut self, id: &str, by: &Actor) -> Result<(), Trouble> {
+        self.awaken(id);
         let Some(live) = self.live.get(id) else { return Err(self.not_open(id)) };
         if by.handle.class() == ActorClass::Human || live.flow.by == by.handle.to_string() {
             return Ok(());
@@ -213,15 +243,30 @@ impl Engine {
     }
 
     /// Lets a blocked flow go on; what is stuck is a human's to decide.
-    pub(super) fn retry(&mut self, id: &str, verdict: &str, value: Value, by: &Actor) -> Result<(), Trouble> {
+    pub(super) fn retry(
+        &mut self,
+        id: &str,
+        verdict: &str,
+        (value, hosted): (Value, Option<Hosted>),
+        by: &Actor,
+    ) -> Result<(), Trouble> {
         self.must_steer(id, by)?;
         let verdict = match verdict {
             "again" => Verdict::Again,
             "failed" => Verdict::Failed,
             "done" => Verdict::Done(value),
+            "code" => {
+                let code = value.as_str().unwrap_or_default().to_owned();
+                let hosted = hosted.map(|how| self.hosted(code, how)).transpose()?;
+                if hosted.is_none() && self.live.get(id).is_some_and(|live| live.flow.hosted.is_some()) {
+                    let trouble = Trouble::new("bad_request", format!("{id} was started from a file of code"));
+                    return Err(trouble.hint("name the newest: --new-code=FILE"));
+                }
+                return self.try_change(id, |flow| flow.recode(hosted, &by.handle.to_string(), now_ms()));
+            }
             other => {
                 let trouble = Trouble::new("bad_request", format!("invalid verdict {other:?}"));
-                return Err(trouble.hint("use again, failed or done"));
+                return Err(trouble.hint("use again, failed, done or code"));
             }
         };
         if self.live.get(id).is_some_and(|live| live.flow.waits().iter().any(|one| one.stuck.is_some())) {
@@ -254,6 +299,11 @@ impl Engine {
             Err(error) => unrecorded(&error),
         }
     }
+}
+
+/// The name of a text: its SHA-256.
+pub(super) fn digest(text: &str) -> String {
+    holdfast_types::hex_text(&Sha256::digest(text.as_bytes()))
 }
 
 /// Random: an id that is used again later is another flow, with other keys.

@@ -16,7 +16,9 @@ impl Engine {
         }
         let Some(row) = self.store.row(id).map_err(|error| unrecorded(&error))? else { return Err(self.not_open(id)) };
         let history = self.store.history(id, 0).map_err(|error| unrecorded(&error))?;
-        Ok(FlowView { changed: self.changes.of(id), ..view(&Flow::replay(id, &history), None, row.ended_ms) })
+        let mut flow = Flow::replay(id, &history);
+        flow.wants &= row.asleep.is_none();
+        Ok(FlowView { changed: self.changes.of(id), ..view(&flow, None, row.ended_ms) })
     }
 
     /// A flow and its history: the one that goes on, or an older one by its number.

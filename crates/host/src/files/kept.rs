@@ -150,6 +150,7 @@ pub(super) fn hash_of(bytes: &[u8]) -> Hash {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use holdfast_wire::files::HashKind;
 
     fn change(path: &str, before: Option<Hash>, after: Option<Hash>) -> Change {
         let view = FileChange {
@@ -158,7 +159,9 @@ mod tests {
             by: "agent:bot".parse().unwrap(),
             at_ms: 1,
             before,
+            before_kind: HashKind::Sha256,
             after,
+            after_kind: HashKind::Sha256,
             size: 1,
             can_undo: false,
             can_diff: false,

@@ -25,7 +25,7 @@ use holdfast_gate::{Action, Outcome};
 use holdfast_types::{Actor, Hash, Right, Terms, TurnNeed, terms_of};
 use holdfast_wire::files::{
     FileChange, FilesChangesParams, FilesDiffAnswer, FilesDiffParams, FilesEditAnswer, FilesEditParams,
-    FilesListAnswer, FilesListParams, FilesReadAnswer, FilesReadParams, FilesUndoParams, FilesWriteParams,
+    FilesListAnswer, FilesListParams, FilesReadAnswer, FilesReadParams, FilesUndoParams, FilesWriteParams, HashKind,
     WRITE_BYTES_MAX,
 };
 use holdfast_wire::gate::ApprovalId;
@@ -259,7 +259,7 @@ impl Session {
     /// Hashes the file at a path, where that takes long.
     async fn learn(&self, ground: &Ground, path: &str) -> Result<(), Fault> {
         let (ground, path) = (ground.clone(), path.to_owned());
-        sums::learn(path.clone(), move || write::present(&ground.open()?.target(&path)?)).await
+        sums::learn(path.clone(), HashKind::Blake3, move || write::present(&ground.open()?.target(&path)?)).await
     }
 
     /// Who may not write is refused before anything is looked at, and that is on record.

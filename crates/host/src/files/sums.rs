@@ -1,7 +1,8 @@
 //! Hashes of files as the host left them or last saw them, by their etag: a file that was changed since has another one, and is hashed
 //! anew. Lost with the host, and bounded: the oldest go first.
 //!
-//! A large file is hashed in slices, [`learn`], each with a place of its own among those who look: it keeps nobody else waiting.
+//! A large file is hashed in slices, [`learn`], each with a place of its own among those who look: it keeps nobody else waiting. It is known
+//! by its BLAKE3, smaller ones by their SHA-256.
 
 use super::copy::read_at;
 use super::ground::{moved, refused};
@@ -9,6 +10,7 @@ use super::look::{etag, io_refused};
 use super::there;
 use holdfast_types::Hash;
 use holdfast_wire::Fault;
+use holdfast_wire::files::{HashKind, SHA256_BYTES_MAX};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -16,27 +18,58 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sums that are remembered: more uploads at once than anybody has.
 const SUMS_MAX: usize = 64;
-/// A larger file is hashed in slices: this much takes a tenth of a second.
-const LARGE_BYTES: u64 = 64 * 1024 * 1024;
-/// Of a large file at once: half a second.
+/// Of a large file at once: half a second of SHA-256, a fifth of BLAKE3.
 const SLICE_BYTES: u64 = 512 * 1024 * 1024;
 const CHUNK_BYTES: usize = 256 * 1024;
+
+/// A hash that is being made.
+#[derive(Debug, Clone)]
+pub(super) enum Hasher {
+    Sha256(Sha256),
+    Blake3(Box<blake3::Hasher>),
+}
+
+impl Hasher {
+    pub fn new(kind: HashKind) -> Hasher {
+        match kind {
+            HashKind::Sha256 => Hasher::Sha256(Sha256::new()),
+            HashKind::Blake3 => Hasher::Blake3(Box::default()),
+        }
+    }
+
+    pub fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Hasher::Sha256(sha) => sha.update(bytes),
+            Hasher::Blake3(blake) => drop(blake.update(bytes)),
+        }
+    }
+
+    pub fn hash(self) -> Hash {
+        match self {
+            Hasher::Sha256(sha) => Hash(sha.finalize().into()),
+            Hasher::Blake3(blake) => Hash(*blake.finalize().as_bytes()),
+        }
+    }
+
+    fn kind(&self) -> HashKind {
+        match self {
+            Hasher::Sha256(_) => HashKind::Sha256,
+            Hasher::Blake3(_) => HashKind::Blake3,
+        }
+    }
+}
 
 /// The sum of so many bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Sum {
-    pub sha: Sha256,
+    pub hasher: Hasher,
     pub length: u64,
 }
 
 impl Sum {
     /// Of no bytes.
-    fn new() -> Sum {
-        Sum { sha: Sha256::new(), length: 0 }
-    }
-
-    fn hash(self) -> Hash {
-        Hash(self.sha.finalize().into())
+    fn new(kind: HashKind) -> Sum {
+        Sum { hasher: Hasher::new(kind), length: 0 }
     }
 
     /// Adds so much of a file, from where the sum ends; false: the file ends there.
@@ -46,7 +79,7 @@ impl Sum {
             match read_at(file, &mut chunk, self.length).map_err(|error| io_refused(&error, shown))? {
                 0 => return Ok(false),
                 count => {
-                    self.sha.update(&chunk[..count]);
+                    self.hasher.update(&chunk[..count]);
                     self.length += count as u64;
                 }
             }
@@ -61,34 +94,43 @@ fn known() -> MutexGuard<'static, VecDeque<(String, Sum)>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn known_hash(etag: &str) -> Option<Hash> {
-    known().iter().find(|(of, _)| of == etag).map(|(_, sum)| sum.clone().hash())
+fn known_hash(etag: &str, kind: HashKind) -> Option<Hash> {
+    let all = known();
+    let found = all.iter().find(|(of, sum)| of == etag && sum.hasher.kind() == kind);
+    found.map(|(_, sum)| sum.hasher.clone().hash())
 }
 
-/// The hash of a file, and its length. A large one must have been learned; where it was not, it was changed since.
+/// The hash of a file by the kind for its size, and its length. A large one must have been learned; where it was not, it was changed since.
 pub(super) fn hash_of_file(file: &File, shown: &str) -> Result<(Hash, u64), Fault> {
     let stat = rustix::fs::fstat(file).map_err(|error| refused(error, shown))?;
-    if let Some(hash) = known_hash(&etag(&stat)) {
+    hash_by(file, HashKind::of_size(stat.st_size as u64), shown)
+}
+
+/// The same by a kind of one's own.
+pub(super) fn hash_by(file: &File, kind: HashKind, shown: &str) -> Result<(Hash, u64), Fault> {
+    let stat = rustix::fs::fstat(file).map_err(|error| refused(error, shown))?;
+    if let Some(hash) = known_hash(&etag(&stat), kind) {
         return Ok((hash, stat.st_size as u64));
     }
-    let mut sum = Sum::new();
-    if stat.st_size as u64 > LARGE_BYTES || sum.add(file, LARGE_BYTES + 1, shown)? {
+    let mut sum = Sum::new(kind);
+    if stat.st_size as u64 > SHA256_BYTES_MAX || sum.add(file, SHA256_BYTES_MAX + 1, shown)? {
         return Err(moved(shown));
     }
     let length = sum.length;
-    Ok((sum.hash(), length))
+    Ok((sum.hasher.hash(), length))
 }
 
 /// Hashes a large file, if that was not done yet.
 pub(super) async fn learn(
     shown: String,
+    kind: HashKind,
     open: impl FnOnce() -> Result<Option<File>, Fault> + Send + 'static,
 ) -> Result<(), Fault> {
     let begin = move || {
         let Some(file) = open()? else { return Ok(None) };
         let stat = rustix::fs::fstat(&file).map_err(|error| refused(error, &shown))?;
-        let is_due = stat.st_size as u64 > LARGE_BYTES && known_hash(&etag(&stat)).is_none();
-        Ok(is_due.then(|| (file, etag(&stat), Sum::new(), shown)))
+        let is_due = stat.st_size as u64 > SHA256_BYTES_MAX && known_hash(&etag(&stat), kind).is_none();
+        Ok(is_due.then(|| (file, etag(&stat), Sum::new(kind), shown)))
     };
     let Some(mut state) = there(begin).await? else { return Ok(()) };
     loop {
@@ -110,15 +152,15 @@ pub(super) async fn learn(
     }
 }
 
-/// Takes the sum of a file that is about to grow.
-pub(super) fn take(file: &File) -> Option<Sum> {
-    let now = rustix::fs::fstat(file).ok()?;
+/// Takes the sum of a file that is about to grow to this size.
+pub(super) fn take(file: &File, size: u64) -> Option<Sum> {
+    let (now, kind) = (rustix::fs::fstat(file).ok()?, HashKind::of_size(size));
     // The sum of nothing is known.
     if now.st_size == 0 {
-        return Some(Sum::new());
+        return Some(Sum::new(kind));
     }
     let (now, mut known) = (etag(&now), known());
-    let at = known.iter().position(|(of, _)| *of == now)?;
+    let at = known.iter().position(|(of, sum)| *of == now && sum.hasher.kind() == kind)?;
     known.remove(at).map(|(_, sum)| sum)
 }
 

@@ -12,10 +12,9 @@ use crate::session::Session;
 use holdfast_gate::{Action, Outcome};
 use holdfast_observe::ancestry::Peer;
 use holdfast_types::{Actor, Hash, hex_text, terms_of};
-use holdfast_wire::files::{FilesUploadAnswer, FilesUploadParams, TAKEN_BYTES_MAX, UPLOAD_BYTES_MAX};
+use holdfast_wire::files::{FilesUploadAnswer, FilesUploadParams, HashKind, TAKEN_BYTES_MAX, UPLOAD_BYTES_MAX};
 use holdfast_wire::{Code, Fault};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
-use sha2::Digest;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -55,16 +54,18 @@ impl Session {
         check(&params, &bytes)?;
         let (ground, owner, id) = (self.files_ground(actor)?, actor.clone(), self.id.to_string());
         if params.finish {
-            let (part_of, part_id, by, place) = (params.clone(), id.clone(), owner.clone(), ground.clone());
-            sums::learn(params.path.clone(), move || {
-                let target = place.open()?.target(&part_of.path)?;
-                match open_part(&target, &part_name(&target, &part_of, &part_id, &by), OFlags::RDONLY) {
-                    // An earlier host may have finished it, or it has no bytes.
-                    Err(fault) if fault.code == Code::NoSuchFile => Ok(None),
-                    other => other.map(Some),
-                }
-            })
-            .await?;
+            for kind in kinds(&params) {
+                let (part_of, part_id, by, place) = (params.clone(), id.clone(), owner.clone(), ground.clone());
+                sums::learn(params.path.clone(), kind, move || {
+                    let target = place.open()?.target(&part_of.path)?;
+                    match open_part(&target, &part_name(&target, &part_of, &part_id, &by), OFlags::RDONLY) {
+                        // An earlier host may have finished it, or it has no bytes.
+                        Err(fault) if fault.code == Code::NoSuchFile => Ok(None),
+                        other => other.map(Some),
+                    }
+                })
+                .await?;
+            }
             self.learn(&ground, &params.path).await?;
             let _one = self.gate.filing.lock().await;
             // Anew: that may have taken long.
@@ -123,6 +124,12 @@ impl Session {
         };
         self.gate.consider(asked).await.map(|considered| considered.verdict)
     }
+}
+
+/// Which hashes of what arrived are needed: the one it is known by, and the one that the sender knows.
+fn kinds(params: &FilesUploadParams) -> impl Iterator<Item = HashKind> + use<> {
+    let own = HashKind::of_size(params.size);
+    std::iter::once(own).chain(params.hash.map(|_| HashKind::Sha256).filter(|kind| *kind != own))
 }
 
 fn bad(message: &str) -> Fault {
@@ -187,7 +194,7 @@ fn add(target: &Target, params: &FilesUploadParams, piece: Piece, session: &str,
     let offset = if matches!(piece, Piece::Taken(..)) { length.min(params.size) } else { offset };
     let room = params.size.saturating_sub(offset);
     // What is sent again, and what an earlier host took, is hashed at the end.
-    let mut sum = sums::take(&file).filter(|sum| sum.length == offset);
+    let mut sum = sums::take(&file, params.size).filter(|sum| sum.length == offset);
     let failed = |error: std::io::Error| io_refused(&error, &target.path);
     let count = match piece {
         Piece::Bytes(bytes) => {
@@ -196,14 +203,14 @@ fn add(target: &Target, params: &FilesUploadParams, piece: Piece, session: &str,
             }
             file.write_all_at(&bytes, offset).map_err(failed)?;
             if let Some(sum) = &mut sum {
-                sum.sha.update(&bytes);
+                sum.hasher.update(&bytes);
             }
             bytes.len() as u64
         }
         Piece::Taken(process, number) => {
             let (source, most) = (taken(&process, number)?, room.min(TAKEN_BYTES_MAX));
             match &mut sum {
-                Some(sum) => copy_summed(&source, &file, offset, most, &mut sum.sha).map_err(failed)?,
+                Some(sum) => copy_summed(&source, &file, offset, most, &mut sum.hasher).map_err(failed)?,
                 None => copy(&source, &file, offset, most).map_err(failed)?,
             }
         }
@@ -304,7 +311,8 @@ fn finish(
         return Err(Fault::new(Code::Ahead, format!("{length} of {} bytes have arrived", params.size))
             .hint("ask without `offset` how far it is, and go on from there"));
     }
-    if params.hash.is_some_and(|known| known != hash) {
+    let is_it = |known: Hash| sums::hash_by(&file, HashKind::Sha256, &target.path).map(|(sent, _)| sent == known);
+    if !params.hash.map_or(Ok(true), is_it)? {
         let _ = rustix::fs::unlinkat(&target.dir, &*name, rustix::fs::AtFlags::empty());
         return Err(Fault::new(Code::FileChanged, "what arrived is not what was sent; it was thrown away")
             .hint("upload it again"));

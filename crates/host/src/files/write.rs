@@ -6,7 +6,7 @@ use super::kept::{Change, KEPT_BYTES_MAX, Kept, hash_of};
 use super::look::{etag, io_refused};
 use super::sums;
 use holdfast_types::{Actor, Hash};
-use holdfast_wire::files::{DIFF_BYTES_MAX, FileChange, WRITE_BYTES_MAX, Written};
+use holdfast_wire::files::{DIFF_BYTES_MAX, FileChange, HashKind, WRITE_BYTES_MAX, Written};
 use holdfast_wire::{Code, Fault};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use std::fs::File;
@@ -108,7 +108,9 @@ impl Plan {
         let nothing = || hash_before.is_none().then_some(&[][..]);
         let old = bytes_before.as_deref().or_else(nothing);
         let diff = old.zip(bytes_after).and_then(|(old, new)| diff(&target.path, old, new));
-        let written = Written { path: target.path.clone(), before: hash_before, after, size };
+        let size_before = target.there.as_ref().map_or(0, |stat| stat.st_size as u64);
+        let (before_kind, after_kind) = (HashKind::of_size(size_before), HashKind::of_size(size));
+        let written = Written { path: target.path.clone(), before: hash_before, before_kind, after, after_kind, size };
         Ok(Plan { target, content, mode: mode.unwrap_or(MODE), kept, before: bytes_before, written, diff })
     }
 
@@ -134,9 +136,23 @@ impl Plan {
         }
         self.keep_after()?;
         holdfast_pause::point("files.write");
-        let Written { path, before, after, size } = self.written.clone();
+        let Written { path, before, before_kind, after, after_kind, size } = self.written.clone();
         let (by, actor, at_ms) = (by.handle.clone(), by.id, crate::now_ms());
-        let view = FileChange { id: 0, path, by, at_ms, before, after, size, can_undo: false, can_diff: false, undoes };
+        let (can_undo, can_diff) = (false, false);
+        let view = FileChange {
+            id: 0,
+            path,
+            by,
+            at_ms,
+            before,
+            before_kind,
+            after,
+            after_kind,
+            size,
+            can_undo,
+            can_diff,
+            undoes,
+        };
         let part = if let Content::Staged(name, ..) = &self.content { Some(name.clone()) } else { None };
         // Remembered first: whoever asks again after a kill is told what was done.
         let kept = self.kept.remember(Change { view, actor, part });
@@ -160,11 +176,11 @@ impl Plan {
                 }
                 made
             }
-            Content::Staged(name, ..) => {
+            Content::Staged(name, _, size) => {
                 let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = rustix::fs::openat(&self.target.dir, &**name, flags, Mode::empty());
                 let file = File::from(file.map_err(|error| refused(error, shown))?);
-                let sum = sums::take(&file);
+                let sum = sums::take(&file, *size);
                 self.place(&file, name)?;
                 if let Some(sum) = sum {
                     sums::remember(&file, sum);

@@ -70,7 +70,7 @@ fn loopback() -> bool {
         request.ifr_name[0] = b'l' as libc::c_char;
         request.ifr_name[1] = b'o' as libc::c_char;
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        let is_up = socket >= 0 && libc::ioctl(socket, libc::SIOCSIFFLAGS, &request) == 0;
+        let is_up = socket >= 0 && libc::ioctl(socket, libc::SIOCSIFFLAGS as _, &request) == 0;
         libc::close(socket);
         is_up
     }

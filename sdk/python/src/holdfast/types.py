@@ -967,9 +967,13 @@ class FileChange(Model):
     can_diff: bool
     """The bytes before and after are kept: it can be shown as a diff."""
     before: Hash | None = None
-    """The SHA-256 before; absent: there was no file."""
+    """The hash before; absent: there was no file."""
+    before_kind: HashKind | str | None = None
+    """How that was hashed; absent: SHA-256."""
     after: Hash | None = None
-    """The SHA-256 after; absent: there is no file."""
+    """The hash after; absent: there is no file."""
+    after_kind: HashKind | str | None = None
+    """How that was hashed; absent: SHA-256."""
     undoes: int | None = None
     """The number of the write that this one undid."""
 
@@ -1145,7 +1149,7 @@ class FilesUploadParams(Model):
     finish: bool = False
     """Everything was sent: put the file in its place."""
     hash: Hash | None = None
-    """The SHA-256 of the whole file. Where what arrived has another, it is thrown away."""
+    """The SHA-256 of the whole file. Where what arrived has another, it is thrown away. A file of more than 64 MiB is read once more for it."""
     mode: int | None = None
     """The permissions of a new file, as in chmod(1); left out: 0644. A file that exists keeps its own."""
 
@@ -1622,6 +1626,10 @@ class HandoverChange(Model):
 
 Hash: TypeAlias = str
 """The BLAKE3 hash of a journal record, or of a question as it was read."""
+
+
+HashKind: TypeAlias = Literal["sha256", "blake3"]
+"""How a file was hashed. `sha256`: SHA-256: files of at most 64 MiB; `blake3`: BLAKE3, with 32 bytes: larger files, whose SHA-256 takes longer than all the rest of a transfer."""
 
 
 class HelloAnswer(Model):

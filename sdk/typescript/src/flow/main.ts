@@ -22,6 +22,12 @@ async function test(): Promise<number> {
 
 /** Loads the file, says what is not deterministic in it, and works, tests it, or names its flows; the exit status. */
 export async function main(words: readonly string[]): Promise<number> {
+  if (words[0] === "--kept" && words.length === 3) {
+    const [, code, lay] = words as [string, string, string];
+    process.on("unhandledRejection", (error) => say(`a flow did not wait for a failure: ${told(error)}`));
+    await Worker.kept({ log: say, file: resolve(lay) }, code);
+    return 0;
+  }
   const option = ["--test", "--names"].find((one) => one === words[0]);
   const [file, ...more] = words.slice(option ? 1 : 0);
   if (file === undefined || more.length > 0 || !existsSync(file)) {
@@ -53,7 +59,7 @@ export async function main(words: readonly string[]): Promise<number> {
   try {
     if (option === "--test") return await test();
     say(`worker for ${[...FLOWS.keys()].sort().join(", ")}`);
-    return await new Worker({ log: say }).run();
+    return await new Worker({ log: say, file: resolve(file) }).run();
   } catch (error) {
     say(`error: ${error instanceof Error ? error.message : told(error)}`);
     const hint = (error as { hint?: string }).hint;

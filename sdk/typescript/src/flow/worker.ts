@@ -10,12 +10,15 @@ import { mustBeOurs } from "../node/trust.js";
 import { open } from "../node/unix.js";
 import { pause } from "../signals.js";
 import { type HistoryEvent } from "./book.js";
-import { FLOWS, Replay, type Flow } from "./replay.js";
+import { FLOWS, Replay, type Decision, type Flow } from "./replay.js";
+import { load, Shelf, Unloadable } from "./shelf.js";
 
 const VERSION = 1;
 /** Flows whose functions are kept where they are: for these the service sends only what is new. */
 const HELD_MAX = 1_000;
 const WAIT_MS = 300_000;
+/** How long a worker that the service started waits for something to do before it ends. */
+const KEPT_WAIT_MS = 60_000;
 const READY_MS = 15_000;
 const START_AGAIN_MS = 500;
 /** How soon a service that went away is looked for again. */
@@ -46,6 +49,8 @@ export interface WorkerOptions {
   home?: string;
   /** The program that starts a service where none runs; otherwise HOLDFAST_BIN, or `holdfast`. */
   program?: string;
+  /** The file that the functions come from: the service keeps it, and flows that began with an older one go on with that. */
+  file?: string;
   /** Hears what the worker has to say. */
   log?: (text: string) => void;
   /** The environment that all of this is looked up in. */
@@ -55,9 +60,22 @@ export interface WorkerOptions {
 interface Task {
   flow: string;
   name: string;
+  code?: string;
   at: number;
   from: number;
   history: HistoryEvent[];
+}
+
+/** What stays of a flow between two tasks. */
+interface Held {
+  replay: Replay;
+  code: string;
+}
+
+/** What the service gives to a worker that it starts: it decides about the flows of one actor and one file. */
+interface Ticket {
+  actor: string;
+  ticket: string;
 }
 
 /** A connection to the flow service that has proven who speaks. */
@@ -73,14 +91,15 @@ class Connection {
     this.#lines = lines(socket);
   }
 
-  static async over(socket: Socket, who: Identity): Promise<Connection> {
+  static async over(socket: Socket, who: Identity | Ticket): Promise<Connection> {
     const connection = new Connection(socket);
     const hello = await connection.#line();
     if (hello["flows"] !== VERSION) {
       connection.close();
       throw new HoldfastError("protocol", `the flow service speaks version ${hello["flows"]}, this client version ${VERSION}`);
     }
-    connection.#say(who.identify(String(hello["challenge"]), "flows"));
+    const isOurs = "ticket" in who;
+    connection.#say(isOurs ? { actor: { id: "00".repeat(32), handle: who.actor }, ticket: who.ticket } : who.identify(String(hello["challenge"]), "flows"));
     return connection;
   }
 
@@ -193,10 +212,12 @@ export async function testHistories(options: WorkerOptions = {}): Promise<Array<
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #flows: ReadonlyMap<string, Flow>;
+  readonly #shelf: Shelf;
 
   constructor(options: WorkerOptions = {}) {
     this.#options = options;
     this.#flows = options.flows ?? FLOWS;
+    this.#shelf = new Shelf(this.#flows, options.file);
   }
 
   #log(text: string): void {
@@ -219,26 +240,63 @@ export class Worker {
     }
   }
 
-  async #serve(connection: Connection): Promise<never> {
+  /** Works with a file that the service keeps, as long as there is something to do: the service started us, and gave us a ticket. */
+  static async kept(options: WorkerOptions & { file: string }, code: string): Promise<void> {
+    const env = options.env ?? process.env;
+    const home = homeFrom(env);
+    const socket = await open(join(home.run, "flows.sock"));
+    if (socket instanceof Error) throw new HoldfastError("unreachable", `the flow service does not answer: ${socket.message}`);
+    const ticket = { actor: env["HOLDFAST_FLOW_ACTOR"] ?? "", ticket: env["HOLDFAST_FLOW_TICKET"] ?? "" };
+    delete env["HOLDFAST_FLOW_TICKET"];
+    const connection = await Connection.over(socket, ticket);
+    try {
+      const flows = await load(connection, options.file, code);
+      options.log?.(`worker for ${[...flows.keys()].sort().join(", ")}, with the file ${code.slice(0, 12)}`);
+      const worker = new Worker({ ...options, flows });
+      worker.#shelf.isKept(code);
+      await worker.#serve(connection, KEPT_WAIT_MS);
+    } catch (error) {
+      // Where the service goes away, the next one starts another worker.
+      if (!(error instanceof HoldfastError && error.code === "disconnected")) throw error;
+    } finally {
+      connection.close();
+    }
+  }
+
+  /** With a time, only as long as there is something to do within it. */
+  async #serve(connection: Connection, onlyMs = 0): Promise<void> {
     // In the order of their last use.
-    const held = new Map<string, Replay>();
-    const asked = { names: [...this.#flows.keys()].sort(), max: 32, wait_ms: WAIT_MS };
+    const held = new Map<string, Held>();
+    const own = await this.#shelf.register(connection);
+    const ours = own === "" ? {} : { code: own };
+    const asked = { names: [...this.#flows.keys()].sort(), max: 32, wait_ms: onlyMs || WAIT_MS, ...ours };
     for (;;) {
-      for (const task of await connection.ask<Task[]>("tasks", asked)) {
-        const replay = await this.#take(connection, task, held.get(task.flow));
+      const tasks = await connection.ask<Task[]>("tasks", asked);
+      if (onlyMs > 0 && tasks.length === 0) return;
+      for (const task of tasks) {
+        const code = task.code || own;
+        const before = held.get(task.flow);
         held.delete(task.flow);
-        const decision = await replay.decide();
+        let replay: Replay | undefined;
+        let decision: Decision;
+        try {
+          replay = await this.#take(connection, task, code, before?.code === code ? before.replay : undefined);
+          decision = await replay.decide();
+        } catch (error) {
+          if (!(error instanceof Unloadable)) throw error;
+          decision = { blocked: error.message };
+        }
         if ("blocked" in decision) this.#log(`${task.flow} is blocked: ${decision.blocked}`);
         try {
-          await connection.ask("turn", { flow: task.flow, at: task.at, ...decision });
+          await connection.ask("turn", { flow: task.flow, at: task.at, ...decision, ...(code === "" ? {} : { code }) });
         } catch (error) {
           if (!(error instanceof Trouble)) throw error;
           // Somebody else was faster, or it has ended: whatever is next comes as a task.
           this.#log(`${task.flow}: ${error.message}`);
           continue;
         }
-        if ("blocked" in decision || decision.commands.some(([, command]) => ["end", "continue"].includes(command.do))) continue;
-        held.set(task.flow, replay);
+        if (!replay || "blocked" in decision || decision.commands.some(([, command]) => ["end", "continue"].includes(command.do))) continue;
+        held.set(task.flow, { replay, code });
         const [oldest] = held.keys();
         if (held.size > HELD_MAX && oldest !== undefined) held.delete(oldest);
       }
@@ -246,13 +304,12 @@ export class Worker {
   }
 
   /** The flow's function where it was, or anew, with everything that this task knows. */
-  async #take(connection: Connection, task: Task, held: Replay | undefined): Promise<Replay> {
+  async #take(connection: Connection, task: Task, code: string, held: Replay | undefined): Promise<Replay> {
     if (held && task.from > 0) {
       held.feed(task.history);
       return held;
     }
-    const run = this.#flows.get(task.name);
-    if (!run) throw new HoldfastError("protocol", `the flow service asks about ${task.name}, which this worker does not have`);
+    const run = await this.#shelf.run(connection, task.name, code);
     const replay = new Replay(task.flow, run);
     // Held no longer: all of its history again, as far as this task knows it.
     const known = task.from > 0 ? (await connection.ask<Task>("get", { flow: task.flow })).history.slice(0, task.at) : task.history;

@@ -175,7 +175,9 @@ fn told(here: &Here, change: &FileChange) -> Result<u8, Failure> {
     print(match (change.after, change.undoes) {
         (None, _) => format!("removed {path}\n"),
         (Some(_), Some(undone)) => format!("{path} is as it was before change {undone}\n"),
-        (Some(after), None) => format!("wrote {path}: {}, sha256 {}\n", bytes(change.size), short(after)),
+        (Some(after), None) => {
+            format!("wrote {path}: {}, {} {}\n", bytes(change.size), change.after_kind.name(), short(after))
+        }
     })?;
     Ok(0)
 }

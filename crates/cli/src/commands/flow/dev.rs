@@ -1,6 +1,6 @@
 //! `holdfast flow dev`: runs a flow while its file is being written, anew whenever the file changes.
 
-use super::{ask, connect, given, read, show, worker};
+use super::{ask, code, connect, given, read, show, worker};
 use crate::args::FlowDevArgs;
 use crate::failure::{Failure, STATUS_USAGE};
 use crate::here::Here;
@@ -79,14 +79,23 @@ fn round(here: &Here, args: &FlowDevArgs, input: &Value, before: Stamp, stopped:
         yaml::parse(&text).map_err(wrong)?;
         (Some(text), None, None)
     } else {
-        let name = the_flow(here, args)?;
+        let name = code::one_of(&code::names(here, &args.file)?, args.flow.as_deref())?;
         let worker = worker::command(here, &args.file, &[])?.spawn();
         let worker = worker.map_err(|e| Failure::io("cannot start the worker", e))?;
         (None, Some(name), Some(Working(worker)))
     };
     let cwd = std::env::current_dir().map_err(|e| Failure::io("cannot find the current directory", e))?;
     let (cwd, input) = (Some(cwd.display().to_string()), input.clone());
-    let request = Request::Start { flow: None, definition, name, input, cwd, skip_timers: args.skip_timers };
+    let request = Request::Start {
+        flow: None,
+        definition,
+        name,
+        input,
+        cwd,
+        skip_timers: args.skip_timers,
+        code: String::new(),
+        hosted: None,
+    };
     let answer: StartAnswer = connect(here)?.ask(&request)?;
     let id = answer.flow.id;
     print(format!("── {id}\n"))?;
@@ -129,24 +138,4 @@ fn follow(here: &Here, id: &str, goes_on: &dyn Fn() -> bool) -> Result<bool, Fai
         }
     }
     Ok(false)
-}
-
-/// The flow of a file with code: the only one, or that which is named.
-fn the_flow(here: &Here, args: &FlowDevArgs) -> Result<String, Failure> {
-    let listed = worker::command(here, &args.file, &["--names"])?.output();
-    let listed = listed.map_err(|e| Failure::io("cannot start the worker", e))?;
-    if !listed.status.success() {
-        let said = String::from_utf8_lossy(&listed.stderr);
-        return Err(Failure::new("invalid_definition", visible(said.trim())));
-    }
-    let said = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let names: Vec<&str> = said.lines().collect();
-    match (&args.flow, names.as_slice()) {
-        (Some(name), names) if names.contains(&name.as_str()) => Ok(name.clone()),
-        (None, [only]) => Ok((*only).to_owned()),
-        (Some(_) | None, names) => {
-            let message = format!("which flow? it has {}", names.join(", "));
-            Err(Failure::new("usage", message).hint("name it: --flow NAME").status(STATUS_USAGE))
-        }
-    }
 }

@@ -1,6 +1,8 @@
 //! `holdfast flow`: durable flows. Each command asks the flow service, which is started where it does not run.
 
+mod code;
 mod dev;
+mod export;
 mod service;
 mod show;
 mod worker;
@@ -42,9 +44,10 @@ pub fn flow(here: &Here, command: &FlowCommand) -> Result<u8, Failure> {
         FlowCommand::Cancel(args) => cancel(here, args),
         FlowCommand::Retry(args) => retry(here, args),
         FlowCommand::Rewind(args) => rewind(here, args),
-        FlowCommand::Worker(args) => worker::worker(here, &args.file, &[]),
+        FlowCommand::Worker(args) => code::worker(here, args),
         FlowCommand::Test(args) => worker::worker(here, &args.file, &["--test"]),
         FlowCommand::Dev(args) => dev::dev(here, args),
+        FlowCommand::Export(args) => export::export(here, args),
         FlowCommand::Check(args) => check(here, args),
         FlowCommand::Status => service::status(here),
         FlowCommand::Stop => service::stop(here),
@@ -99,9 +102,14 @@ fn read(path: &Path) -> Result<String, Failure> {
 fn start(here: &Here, args: &FlowStartArgs) -> Result<u8, Failure> {
     let path = Path::new(&args.what);
     let is_file = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    let (definition, name) = if is_file { (Some(read(path)?), None) } else { (None, Some(args.what.clone())) };
-    if !is_file && !holdfast_flow::is_id(&args.what) {
-        let message = format!("{} is neither a .yaml file nor the name of a flow", args.what);
+    let kept = code::is_code(path).then(|| code::kept(here, path, args.flow.as_deref())).transpose()?;
+    let (definition, name) = match &kept {
+        Some(kept) => (None, Some(kept.name.clone())),
+        None if is_file => (Some(read(path)?), None),
+        None => (None, Some(args.what.clone())),
+    };
+    if !is_file && kept.is_none() && !holdfast_flow::is_id(&args.what) {
+        let message = format!("{} is neither a file of flows nor the name of a flow", args.what);
         return Err(Failure::new("usage", message).status(STATUS_USAGE));
     }
     let cwd = args.cwd.clone().map_or_else(std::env::current_dir, std::path::absolute);
@@ -110,7 +118,8 @@ fn start(here: &Here, args: &FlowStartArgs) -> Result<u8, Failure> {
     let cwd = Some(cwd.display().to_string());
     // With an id of its own, a start that is asked twice starts once.
     let flow = args.id.clone();
-    let request = Request::Start { flow, definition, name, input, cwd, skip_timers: args.skip_timers };
+    let (code, hosted) = kept.map_or_else(Default::default, |kept| (kept.code, Some(kept.hosted)));
+    let request = Request::Start { flow, definition, name, input, cwd, skip_timers: args.skip_timers, code, hosted };
     let answer: Result<StartAnswer, Failure> = match args.id {
         Some(_) => ask(here, &request),
         None => connect(here)?.ask(&request).map_err(Failure::from),
@@ -238,12 +247,15 @@ fn cancel(here: &Here, args: &FlowCancelArgs) -> Result<u8, Failure> {
 }
 
 fn retry(here: &Here, args: &FlowRetryArgs) -> Result<u8, Failure> {
+    let kept = args.new_code.iter().flatten().next().map(|file| code::file(here, file)).transpose()?;
+    let (code, hosted) = kept.map_or((Value::Null, None), |(code, hosted)| (code.into(), Some(hosted)));
     let (verdict, value) = match (&args.done, args.failed) {
+        _ if args.new_code.is_some() => ("code", code),
         (Some(text), _) => ("done", json!({ "output": text })),
         (None, true) => ("failed", Value::Null),
         (None, false) => ("again", Value::Null),
     };
-    let request = Request::Retry { flow: args.of.flow.clone(), verdict: verdict.into(), value };
+    let request = Request::Retry { flow: args.of.flow.clone(), verdict: verdict.into(), value, hosted };
     told(here, &connect(here)?.ask(&request)?)
 }
 

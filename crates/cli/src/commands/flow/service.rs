@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::here::Here;
 use crate::show::{fields, print, print_json};
 use holdfast_flows::protocol::{Request, Status};
-use holdfast_flows::{Client, ClientError, Served, database};
+use holdfast_flows::{Client, ClientError, Keeping, Served, database};
 use rustix::process::setsid;
 use serde_json::{Value, json};
 use std::os::unix::net::UnixStream;
@@ -78,7 +78,13 @@ pub fn tend(here: &Here) -> Result<u8, Failure> {
 /// `holdfast flow serve`: the service itself.
 pub fn serve(here: &Here) -> Result<u8, Failure> {
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    match holdfast_flows::serve(&here.home, here.program.clone()) {
+    let config = here.config()?;
+    let default = Keeping::default();
+    let keeping = Keeping {
+        ended_ms: config.flows_keep_ms.unwrap_or(default.ended_ms),
+        archive: config.flows_archive.map(Into::into),
+    };
+    match holdfast_flows::serve(&here.home, here.program.clone(), keeping) {
         Ok(Served::Stopped | Served::Yielded) => Ok(0),
         Err(error) => Err(Failure::from_error("flow_service", &error)),
     }
@@ -116,13 +122,15 @@ pub fn status(here: &Here) -> Result<u8, Failure> {
         print_json(&status)?;
         return Ok(0);
     }
-    print(fields(&[
+    let mut told = vec![
         ("process", status.pid.to_string()),
         ("version", status.version),
-        ("flows", format!("{} open", status.open)),
+        ("flows", format!("{} open, {} of them in memory", status.open, status.in_memory)),
         ("timers", status.timers.to_string()),
         ("database", status.database),
-    ]))?;
+    ];
+    told.extend(status.trouble.map(|why| ("trouble", why)));
+    print(fields(&told))?;
     Ok(0)
 }
 

@@ -90,7 +90,11 @@ impl Shown {
                 }
                 Event::Rewound { to, by, .. } => text.push_str(&format!("   back to step {} by {by}\n", to + 1)),
                 Event::Continued { .. } => text.push_str("   goes on in a new history\n"),
-                Event::Started { .. } | Event::Signal { .. } | Event::Ending { .. } | Event::Ended { .. } => {}
+                Event::Started { .. }
+                | Event::Coded { .. }
+                | Event::Signal { .. }
+                | Event::Ending { .. }
+                | Event::Ended { .. } => {}
             }
         }
         text
@@ -240,6 +244,7 @@ fn bars(history: &[Recorded]) -> Vec<Bar<'_>> {
                 open.filter(|bar| !matches!(bar.command, Command::Run(_))).for_each(|bar| bar.to_ms = Some(*at_ms));
             }
             Event::Started { .. }
+            | Event::Coded { .. }
             | Event::Stuck { .. }
             | Event::Signal { .. }
             | Event::Blocked { .. }

@@ -41,7 +41,9 @@ pub fn worker(here: &Here, file: &Path, options: &[&str]) -> Result<u8, Failure>
 
 /// What starts the worker of the language that a file is written in.
 pub fn command(here: &Here, file: &Path, options: &[&str]) -> Result<Command, Failure> {
-    if !file.is_file() {
+    // What was kept is not read from where it lay.
+    let is_kept = options.first() == Some(&"--kept");
+    if !is_kept && !file.is_file() {
         return Err(Failure::new("usage", format!("cannot read {}", file.display())).status(STATUS_USAGE));
     }
     let ending = file.extension().unwrap_or_default().to_string_lossy();
@@ -58,10 +60,29 @@ pub fn command(here: &Here, file: &Path, options: &[&str]) -> Result<Command, Fa
                 .status(STATUS_USAGE));
         }
     };
-    let handle = here.who()?.actor().handle.to_string();
     let mut command = Command::new(&program);
-    command.args(first).args(options).arg(file).env(who::VARIABLE, handle).env("HOLDFAST_BIN", &here.program);
+    command.args(first).args(options).arg(file).env("HOLDFAST_BIN", &here.program);
+    if !is_kept {
+        command.env(who::VARIABLE, here.who()?.actor().handle.to_string());
+    }
     Ok(command)
+}
+
+/// The interpreter of a file, as a path that means the same everywhere.
+pub fn interpreter(here: &Here, file: &Path) -> Result<String, Failure> {
+    let command = command(here, file, &[])?;
+    let program = command.get_program();
+    let tells = match file.extension().is_some_and(|one| one == "py") {
+        true => ["-c", "import sys; print(sys.executable)"],
+        false => ["-p", "process.execPath"],
+    };
+    let told = Command::new(program).args(tells).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let told = told.map_err(|e| Failure::io(format!("cannot start {}", program.to_string_lossy()), e))?;
+    let path = String::from_utf8_lossy(&told.stdout).trim().to_owned();
+    match Path::new(&path).is_absolute() {
+        true => Ok(path),
+        false => Err(Failure::new("no_client", format!("{} does not say where it is", program.to_string_lossy()))),
+    }
 }
 
 fn named(variable: &str, default: &str) -> OsString {

@@ -251,7 +251,7 @@ impl Host for HostLink {
     }
 
     fn has_flows(&self) -> bool {
-        self.0.elsewhere.is_some() || holdfast_flows::database(&self.0.home).exists()
+        self.0.elsewhere.is_some() || crate::platform::has_flows(&self.0.home)
     }
 
     fn machine(&self) -> Option<String> {

@@ -6,13 +6,15 @@ With `--test` it replays every recorded history of these flows against the file 
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
 
+from ..home import Home
 from ._context import FLOWS
 from ._lint import lint
-from ._worker import Worker, test_histories
+from ._worker import Connection, Ticket, Worker, load, test_histories
 
 
 def _say(text: str) -> None:
@@ -28,9 +30,23 @@ def _test() -> int:
     return 1 if diverging else 0
 
 
+def _kept(code: str, path: Path) -> int:
+    """A worker that the flow service started, with the ticket that it was given."""
+    home = Home.from_env()
+    ticket = Ticket(os.environ.get("HOLDFAST_FLOW_ACTOR", ""), os.environ.pop("HOLDFAST_FLOW_TICKET", ""))
+    connection = Connection(home, ticket)
+    sys.path.insert(0, str(path.parent))
+    flows = load(connection.ask("code", code=code)["text"], path, code)
+    _say(f"worker for {', '.join(sorted(flows))}, with the file {code[:12]}")
+    Worker(flows, log=_say, file=path, kept=code).run_kept(connection)
+    return 0
+
+
 def main() -> int:
     """Loads the file, says what is not deterministic in it, and works, or tests it."""
     words = sys.argv[1:]
+    if words[:1] == ["--kept"] and len(words) == 3:
+        return _kept(words[1], Path(words[2]))
     option = words.pop(0) if words[:1] in (["--test"], ["--names"]) else None
     if len(words) != 1:
         _say("usage: python -m holdfast.flow [--test | --names] FILE.py")
@@ -53,7 +69,7 @@ def main() -> int:
         return _test()
     _say(f"worker for {', '.join(sorted(FLOWS))}")
     try:
-        Worker(log=_say).run()
+        Worker(log=_say, file=path.resolve()).run()
     except KeyboardInterrupt:
         return 130
     return 0

@@ -351,6 +351,8 @@ class Replay:
 
     def __init__(self, flow_id: str, context: Context | None = None) -> None:
         self.context = context or Context(flow_id)
+        self.code = ""
+        """The digest of the file that its function is from."""
         self._function: Function | None = None
         self._running: Coroutine[Any, Any, Any] | None = None
 
