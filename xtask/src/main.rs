@@ -98,7 +98,7 @@ while the sources are others than the hash says. Where web/dist has a conflict, 
 usage: cargo xtask ci
 
 Runs, in this order and whatever the earlier ones said: cargo fmt --check, clippy and rustdoc with warnings as errors,
-tidy, lint, test, package --check, a minute of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
+tidy, lint, test, package --check, two minutes of soak, fuzz-smoke. Prints the end of what failed again, the time of each step and the total; fails if one of them
 failed.
 ",
     ),
@@ -163,7 +163,7 @@ home behind a relay: 50) for N minutes (2), while the host is killed every 30 s,
 while, sessions are frozen, and the disk is filled and freed (root only: a small disk of its own). Checks throughout and at the end:
 no session lost, no byte lost within the ring, each acknowledged line and run there once and each refused one not at all, journals
 verify, no leak of memory, files or processes. Prints the seed; fails on anything that does not hold. What the machine does not
-offer is named as not provided. CI runs a minute of a small one.
+offer is named as not provided. CI runs two minutes of a small one.
 ",
     ),
     (

@@ -22,6 +22,8 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("whiptail", "whiptail"),
     ("gdb", "gdb"),
     ("cc", "gcc"),
+    ("make", "make"),
+    ("curl", "curl"),
     ("tmux", "tmux"),
     ("ssh", "openssh-client"),
     ("/usr/sbin/sshd", "openssh-server"),

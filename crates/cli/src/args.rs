@@ -95,9 +95,7 @@ pub struct Args {
     pub command: Option<Command>,
 }
 
-// Deferred: the options of the one command that was called are described, not those of all.
 #[derive(Debug, Subcommand)]
-#[command(defer = true)]
 pub enum Command {
     /// Start a session
     New(NewArgs),

@@ -23,6 +23,13 @@ pub(crate) fn must_not_mislead(name: &SessionName) -> Result<(), Fault> {
     Err(Fault::new(Code::BadRequest, format!("a session cannot be named {name}: {why}")).hint("choose another name"))
 }
 
+impl Session {
+    /// Whether this is its name. All sessions are asked this, many times: nothing is copied for it.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.state.borrow().spec.name.as_str() == name
+    }
+}
+
 /// The names of a home. Sessions have it too: one that takes up a rename of before must know whether the name is still free.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
@@ -49,7 +56,7 @@ impl Names {
     /// Whether a live session has this name, or one that is being started; `besides`: another one than this.
     pub fn is_taken(&self, name: &SessionName, besides: Option<SessionId>) -> bool {
         let sessions = self.sessions.upgrade();
-        let has = |session: &Rc<Session>| session.holds_its_name() && session.name() == name.as_str();
+        let has = |session: &Rc<Session>| session.holds_its_name() && session.is_named(name.as_str());
         self.starting.borrow().contains(name)
             || sessions.is_some_and(|all| all.borrow().values().filter(|s| Some(s.id) != besides).any(has))
     }

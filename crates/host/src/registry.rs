@@ -393,13 +393,14 @@ impl Registry {
 
     /// The session a person means: a live one's name, an ended one's, or the beginning of an id.
     pub fn find(&self, wanted: &str) -> Result<Rc<Session>, Fault> {
-        let all = self.all();
-        let named = |holds: bool| {
-            all.iter().rev().find(|s| s.holds_its_name() == holds && s.name() == wanted && !s.has_passed())
-        };
-        if let Some(session) = named(true).or_else(|| named(false)) {
+        // The newest of that name, a live one before those that ended. Neither copied nor sorted: this is asked for every act.
+        let sessions = self.sessions.borrow();
+        let named = sessions.values().filter(|s| s.is_named(wanted) && !s.has_passed());
+        if let Some(session) = named.max_by_key(|s| (s.holds_its_name(), s.state.borrow().spec.created_ms, s.id)) {
             return Ok(Rc::clone(session));
         }
+        drop(sessions);
+        let all = self.all();
         let digits = wanted.strip_prefix("ses_").unwrap_or(wanted);
         let fits: Vec<_> = if digits.len() < ID_PREFIX_MIN {
             Vec::new()

@@ -51,6 +51,28 @@ pub fn text(bytes: &[u8], cols: u16) -> (String, bool) {
     (String::from_utf8_lossy(&out).into_owned(), lossy)
 }
 
+/// So much before a cut is looked at for the escape sequence that the cut may be in: titles and the marks of shells are shorter.
+pub const LOOK_BACK_BYTES: u32 = 1024;
+
+/// Where text can begin at a cut or behind it: not within an escape sequence, whose rest would be taken for text.
+pub fn beginning(bytes: &[u8], cut: usize) -> usize {
+    const ESC: u8 = 0x1b;
+    let Some(escape) = bytes[..cut].iter().rposition(|byte| *byte == ESC) else { return cut };
+    let rest = bytes.get(escape + 2..).unwrap_or_default();
+    let ends = match bytes.get(escape + 1) {
+        Some(b'[') => rest.iter().position(|byte| (0x40..=0x7e).contains(byte)),
+        // A string: to BEL, or to ESC and a backslash.
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => {
+            let end = rest.iter().position(|byte| matches!(*byte, 0x07 | ESC));
+            end.map(|at| if rest[at] == ESC { at + 1 } else { at })
+        }
+        Some(0x20..=0x2f) => rest.iter().position(|byte| !(0x20..=0x2f).contains(byte)),
+        Some(_) | None => return cut.max(escape + 2).min(bytes.len()),
+    };
+    // One without an end is none.
+    ends.map_or(cut, |at| cut.max(escape + 2 + at + 1).min(bytes.len()))
+}
+
 /// Without the halves of characters that a cut left at either end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     let continues = |byte: &u8| byte & 0xc0 == 0x80;
@@ -98,6 +120,22 @@ mod tests {
         assert_eq!(parts(whole, 1000), (whole, None));
         let (head, tail) = parts(whole, 400);
         assert_eq!((head, tail), (Span { from: 100, to: 200 }, Some(Span { from: 800, to: 1100 })));
+    }
+
+    #[test]
+    fn text_does_not_begin_within_an_escape_sequence() {
+        let from = |bytes: &'static str, cut: usize| &bytes[beginning(bytes.as_bytes(), cut)..];
+        for cut in 1..11 {
+            assert_eq!(from("\x1b]133;A=1\x07prompt", cut), "prompt", "{cut}");
+            assert_eq!(from("\x1b]133;A=\x1b\\prompt", cut), "prompt", "{cut}");
+        }
+        for cut in 1..5 {
+            assert_eq!(from("\x1b[31mred", cut), "red", "{cut}");
+        }
+        assert_eq!((from("\x1b(Bx", 1), from("\x1b(Bx", 2), from("\x1b7x", 1)), ("x", "x", "x"));
+        assert_eq!((from("plain", 2), from("\x1b[31mred", 6), from("", 0)), ("ain", "ed", ""));
+        // Not a sequence: nothing ends it.
+        assert_eq!(from("\x1b]0;a title without an end", 6), "title without an end");
     }
 
     #[test]

@@ -5,16 +5,18 @@ use crate::trial::{Stop, broken, wait};
 use std::fs;
 use std::path::PathBuf;
 
-/// Counts about forty times a second. The wait is a read from the terminal, so that a typed line is noticed and noted.
+/// Counts about forty times a second. The wait is a read from the terminal, so that a typed line is noticed and noted. A read that
+/// times out in the middle of a line gives what it has of it, and the next one goes on: on a busy machine that happens.
 const SCRIPT: &str = r#"
 dir=$1
 echo $$ > "$dir/job.pid.new" && mv "$dir/job.pid.new" "$dir/job.pid"
 n=0
+held=
 while :; do
   n=$((n + 1))
   echo "$n" >> "$dir/ledger"
   echo "compiled unit $n"
-  if IFS= read -r -t 0.025 line; then echo "$line" >> "$dir/typed"; fi
+  if IFS= read -r -t 0.025 line; then echo "$held$line" >> "$dir/typed"; held=; else held=$held$line; fi
 done
 "#;
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -106,6 +107,19 @@ async def test_the_same_key_runs_once(client: aio.Client, home: TestHome) -> Non
     with pytest.raises(errors.KeyConflict) as conflict:
         await session.run("echo y >> count", key="once", timeout=PATIENCE_S)
     assert conflict.value.code == "key_conflict"
+
+
+async def test_a_run_that_only_its_key_knows_is_waited_for_as_any_other(home: TestHome) -> None:
+    # A host wrote the key down and was killed before it made the session: nobody finds this run by its id.
+    known = {"key": "k", "session": f"ses_{'0' * 26}", "run": f"run_{'0' * 26}", "command": "exit 3", "own": True, "created_ms": 5}
+    (home.path / "runs").mkdir(mode=0o700)
+    (home.path / "runs" / f"{'k'.encode().hex()}.json").write_text(json.dumps(known))
+    async with aio.connect() as client:
+        run = await client.start("exit 3", key="k", shared=True)
+        assert (run.id, run.view.state) == (known["run"], "lost")
+        with pytest.raises(errors.NoSuchRun):
+            await client.get_run(run.id)
+        assert (await run.wait(PATIENCE_S)).state == "lost"
 
 
 async def test_a_key_is_its_actors_own_unless_it_is_shared(client: aio.Client) -> None:

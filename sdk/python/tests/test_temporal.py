@@ -21,6 +21,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from conftest import TestHome
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
@@ -111,7 +112,8 @@ class Place:
 
     def kill(self, name: str) -> None:
         if name == "host":
-            with contextlib.suppress(ValueError, IndexError, ProcessLookupError, OSError):
+            # None runs between a kill and the next question.
+            with contextlib.suppress(ValueError, KeyError, ProcessLookupError):
                 told = self.home.program("--as", "human:tester", "--json", "host", "status", check=False)
                 os.kill(json.loads(told)["pid"], signal.SIGKILL)
             return
@@ -131,6 +133,9 @@ class Place:
 
     def counted(self) -> Counter[str]:
         return Counter(self.ledger.read_text().splitlines() if self.ledger.exists() else [])
+
+    def runs(self) -> str:
+        return self.home.program("--as", "human:tester", "run", "ls", check=False)
 
     def logs(self) -> str:
         return "\n".join(f"{log.name}: {log.read_text()[-3000:]}" for log in self.tmp.glob("*.log"))
@@ -214,7 +219,9 @@ async def test_the_same_flow_and_ledger_as_on_the_embedded_engine_with_worker_ho
     deadline = time.monotonic() + 90 + 15 * kills
     open_flows = dict(handles)
     while open_flows or victims:
-        assert time.monotonic() < deadline, (seed, victims, list(open_flows), place.logs())
+        if time.monotonic() > deadline:
+            stands = [await how_it_stands(client, one) for flow in open_flows for one in (flow, f"{flow}.5")]
+            pytest.fail(f"seed {seed}, to kill {victims}\n" + "\n".join([*stands, place.runs(), place.logs()]))
         if victims:
             place.kill(victims.pop())
             await asyncio.sleep(chance.random())
@@ -236,6 +243,22 @@ async def test_the_same_flow_and_ledger_as_on_the_embedded_engine_with_worker_ho
             assert counted.pop(effect, 0) == count, (seed, effect, place.logs())
     assert not counted, (seed, counted)
     print(f"seed {seed}: {len(flows)} flows, {kills} kills, {place.lost} lost")
+
+
+async def how_it_stands(client: Client, flow: str) -> str:
+    """What is known of a flow that did not end: what it waits for, what Temporal waits for, and its last events."""
+    handle = client.get_workflow_handle(flow)
+    try:
+        described = await asyncio.wait_for(handle.describe(), 10)
+        pending = [
+            f"{one.activity_id}: attempt {one.attempt}, state {one.state}, since {one.last_started_time.seconds}"
+            for one in described.raw_description.pending_activities
+        ]
+        last = (await asyncio.wait_for(handle.fetch_history(), 10)).events[-12:]
+        events = [f"{one.event_id} {one.event_type}" for one in last]
+        return f"{flow}: {described.status} {await status(handle)}, activities {pending}, last events {events}"
+    except (RPCError, asyncio.TimeoutError) as error:
+        return f"{flow}: {error!r}"
 
 
 async def decide(place: Place, handle: WorkflowHandle[Any, Any], flow: str) -> None:

@@ -178,13 +178,22 @@ async fn of_output<H: Host>(
     max: u32,
 ) -> Result<ReadOut, Trouble> {
     let end = session.head.saturating_sub(u64::from(max)).max(session.oldest);
-    let from = Some(input.from.unwrap_or(end));
-    let params =
-        ReadParams { session: session.id.to_string(), from, max: Some(max), wait_ms: input.wait_ms.min(ASK_MS) };
-    let (answer, bytes) = desk.ask_with_bytes::<op::Read>(params, Vec::new()).await?;
+    // The end of the output may begin anywhere, also within an escape sequence: what stands before it tells.
+    let before = if input.from.is_none() && input.encoding == Encoding::Text { excerpt::LOOK_BACK_BYTES } else { 0 };
+    let from = input.from.unwrap_or_else(|| end.saturating_sub(u64::from(before)).max(session.oldest));
+    let params = ReadParams {
+        session: session.id.to_string(),
+        from: Some(from),
+        max: Some(max + before),
+        wait_ms: input.wait_ms.min(ASK_MS),
+    };
+    let (answer, mut bytes) = desk.ask_with_bytes::<op::Read>(params, Vec::new()).await?;
+    let cut = usize::try_from(end.saturating_sub(answer.from)).unwrap_or(usize::MAX).min(bytes.len());
+    let skipped = if before > 0 { excerpt::beginning(&bytes, cut) } else { 0 };
+    bytes.drain(..skipped);
     let out = ReadOut {
         session: session.name.to_string(),
-        from: answer.from,
+        from: answer.from + skipped as u64,
         head: answer.head,
         gap: answer.gap.map(Span::from),
         ..ReadOut::default()

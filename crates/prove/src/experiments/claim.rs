@@ -5,6 +5,7 @@ use crate::mcp::Agent;
 use crate::place::{HUMAN, Place};
 use crate::terminal::Terminal;
 use crate::trial::{Stop, Trial};
+use crate::web::Web;
 use serde_json::json;
 
 /// Starts the job as a session of its own, by an actor.
@@ -48,10 +49,23 @@ pub fn ownerless(t: &mut Trial) -> Result<(), Stop> {
         refused.status != 0 && refused.code() == "denied",
         &refused.err,
     )?;
+    a_console_cannot_end_it(t, &place)?;
     job.undisturbed(&identity)?;
     place.ok(&["end", "orphan", "--grace", "1"])?;
     t.saw("a human with the right ended it");
     Ok(())
+}
+
+/// A console over the WebSocket, with a token that says more than its actor may.
+fn a_console_cannot_end_it(t: &mut Trial, place: &Place) -> Result<(), Stop> {
+    place.actor("device:console")?;
+    place.ok(&["grant", "orphan", "--to", "device:console", "--can", "observe"])?;
+    let token = Web::token(place, "device:console", "observe,end")?;
+    let mut console = Web::open(place)?.socket(&token)?;
+    console.ask("session.get", &json!({ "session": "orphan" }), &[])?;
+    let ended = console.ask("session.end", &json!({ "session": "orphan", "grace_ms": 0 }), &[]);
+    let is_denied = matches!(&ended, Err(Stop::Broken(why)) if why.contains("denied"));
+    t.check("nor can a console that may only look, whatever its token says", is_denied, format!("{ended:?}"))
 }
 
 /// The client that created the session dies, by a signal and by the loss of its terminal.

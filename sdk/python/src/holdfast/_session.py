@@ -521,12 +521,12 @@ class Run:
     async def wait(self, timeout: float | None = None) -> RunAnswer:
         """Waits for its end. Raises `TimedOut` on a timeout; the run continues."""
         deadline = Deadline(timeout)
-        while True:
+        # One that is over may be known by its key alone: its session is gone, and nobody finds it by its id.
+        while not self.is_over:
             answer = await self._get(deadline.left_ms())
-            if self.is_over:
-                return answer
-            if deadline.is_over:
+            if not self.is_over and deadline.is_over:
                 raise TimedOut(f"{answer.command!r} has not ended", hint="it is running: wait for it again", details=answer)
+        return self.view
 
     async def _told(self, on_output: Callable[[str], None] | None, timeout: float | None = None) -> RunAnswer:
         """Waits for its end, and gives what it prints to `on_output` as it comes."""

@@ -24,12 +24,24 @@ fn lines_match(wanted: &[String], printed: &[String]) -> bool {
     }
 }
 
-/// A line without what differs from run to run: widths of columns, ages, times, days, numbers of processes.
+/// What sizes and durations are measured in; which of its group does not count.
+const UNITS: &[&[&str]] = &[&["MiB", "KiB", "GiB", "B"], &["ms", "µs"]];
+
+/// A line without what differs from run to run: widths of columns, ages, times, days, sizes, numbers of processes.
 fn settled(line: &str) -> String {
     let mut before = "";
     let words = line.split_whitespace().map(|word| std::mem::replace(&mut before, word)).collect::<Vec<_>>();
     let pairs = words.into_iter().zip(line.split_whitespace());
-    pairs.map(|(before, now)| word(before, now)).collect::<Vec<_>>().join(" ")
+    let mut words = pairs.map(|(before, now)| word(before, now)).collect::<Vec<_>>();
+    for at in 1..words.len() {
+        let (bare, rest) = words[at].split_at(words[at].trim_end_matches([',', ';', ')']).len());
+        let Some(group) = UNITS.iter().find(|group| group.contains(&bare)) else { continue };
+        if words[at - 1].parse::<f64>().is_ok() {
+            words[at] = format!("{}{rest}", group[0]);
+            words[at - 1] = "0".into();
+        }
+    }
+    words.join(" ")
 }
 
 fn word(before: &str, word: &str) -> String {
@@ -68,6 +80,8 @@ fn dots_stand_for_anything_and_times_do_not_count() {
     assert!(matches("2026-11-17\n10:24:31 ann took", "2027-01-02\n23:59:59  ann took"));
     assert!(matches("work  idle  3h  bash", "work idle   2s bash\n\n"));
     assert!(matches("one\n…\nfour …", "one\ntwo\nthree\nfour and more"));
+    assert!(matches("stood still for 61 ms; 1.2 MiB sent", "stood still for 1200 ms; 1021.6 KiB sent"));
+    assert!(!matches("1.2 MiB sent", "some MiB sent"));
     assert!(matches("id run_…, ended", "id run_123, ended"));
     assert!(!matches("id run_…, ended", "id run_123, lost"));
     assert!(!matches("one", "one\ntwo"));

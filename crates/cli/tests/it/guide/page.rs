@@ -14,6 +14,8 @@ pub enum Step {
     NewHome,
     /// There is a relay from here on.
     Relay,
+    /// The address that the pages show for HTTP is a free one from here on.
+    Http,
     /// Must be so before what follows.
     Setup { machine: String, line: String, at: String },
     /// A file in the home.
@@ -71,6 +73,7 @@ fn steps(text: &str, page: &str) -> Vec<Step> {
                     how = How::ParseOnly;
                 }
                 None if told == "relay" => steps.push(Step::Relay),
+                None if told == "http" => steps.push(Step::Http),
                 None if told == "terminal" => how = How::AtTerminal,
                 None if told == "meanwhile" => how = How::Meanwhile,
                 Some(_) | None => panic!("{at}: the test does not know {told:?}"),
@@ -94,6 +97,10 @@ fn commands(language: &str, body: &[&str]) -> Option<Vec<Told>> {
     let mut told: Vec<Told> = vec![];
     let new = |machine: &str, line: &str| Told { machine: machine.into(), line: line.into(), below: String::new() };
     for line in body {
+        if let Some(begun) = told.last_mut().filter(|last| last.below.is_empty() && last.line.ends_with('\\')) {
+            begun.line += &format!("\n{line}");
+            continue;
+        }
         match (language, prompt(line)) {
             ("sh", _) if !line.trim().is_empty() => told.push(new("", line)),
             ("console" | "", Some((machine, command))) => told.push(new(machine, command)),
@@ -144,6 +151,8 @@ pub fn headings(text: &str) -> Vec<String> {
 fn a_page_is_taken_apart() {
     let page = "<!-- test: run true -->\n<!-- test: terminal -->\n```console\n$ holdfast new work\nwork$ ls\n```\n\
                 ```sh\nholdfast ls\n```\n<!-- test: file a.yaml -->\n```yaml\nx: 1\n```\n```rust\nlet x;\n```\n";
+    let long = commands("sh", &["curl \\", "  -o a", "ls"]).unwrap();
+    assert_eq!((long.len(), long[0].line.as_str()), (2, "curl \\\n  -o a"));
     let steps = steps(page, "page.md");
     assert!(matches!(&steps[0], Step::Setup { line, .. } if line == "true"));
     let Step::Block { how, commands, at } = &steps[1] else { panic!("a block") };

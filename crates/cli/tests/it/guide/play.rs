@@ -13,6 +13,8 @@ const READER: &str = "human:ann";
 const COLLEAGUE: &str = "bob";
 /// Where the pages' relay is.
 const RELAY_SHOWN: &str = "https://relay.example";
+/// Where the pages' host listens for HTTP.
+const HTTP_SHOWN: &str = "127.0.0.1:7433";
 /// Where the pages' home is.
 const HOME_SHOWN: &str = "/home/ann";
 
@@ -61,14 +63,19 @@ const ASKS_FOR_HELP: &str = r#"holdfast() {
 }
 "#;
 
+/// A refusal over HTTP is a failure.
+const CURL: &str = "curl() { command curl -sS --fail-with-body --max-time 60 \"$@\"; }";
+
 /// What ids begin with that a page names as `apr_…`: the last one that was printed is meant.
-const IDS: &[&str] = &["apr_", "que_", "run_", "dev_", "https://relay.example/i#"];
+const IDS: &[&str] = &["apr_", "que_", "run_", "dev_", "ckp_", "hf_", "https://relay.example/i#"];
 
 /// Takes a page's steps.
 pub struct Player {
     /// By machine; this one has no name.
     homes: BTreeMap<String, Home>,
     relay: Option<(Child, String)>,
+    /// Where the host listens in place of the address that the pages show.
+    http: Option<String>,
     status: i32,
     beside: Vec<(String, String, Child)>,
     ids: BTreeMap<&'static str, String>,
@@ -78,7 +85,15 @@ pub struct Player {
 
 impl Player {
     pub fn new() -> Player {
-        Player { homes: BTreeMap::new(), relay: None, status: 0, beside: vec![], ids: BTreeMap::new(), commands: 0 }
+        Player {
+            homes: BTreeMap::new(),
+            relay: None,
+            http: None,
+            status: 0,
+            beside: vec![],
+            ids: BTreeMap::new(),
+            commands: 0,
+        }
     }
 
     pub fn take(&mut self, step: &Step) {
@@ -88,9 +103,14 @@ impl Player {
                 self.status = 0;
             }
             Step::Relay => self.starts_relay(),
+            Step::Http => {
+                let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+                self.http = Some(free.to_string());
+            }
             Step::Setup { machine, line, at } => {
                 let (status, printed) = self.runs(machine, line);
                 assert_eq!(status, 0, "{at}: {line}\n{printed}");
+                self.remember(&printed);
             }
             Step::File { name, text } => std::fs::write(self.home("").join(name), text).unwrap(),
             Step::Block { how, commands, at } => {
@@ -120,6 +140,7 @@ impl Player {
             relay.wait().unwrap();
         }
         self.homes.clear();
+        self.http = None;
     }
 
     fn home(&mut self, machine: &str) -> &Home {
@@ -153,19 +174,24 @@ impl Player {
         let line = IDS.iter().fold(line.to_owned(), |line, prefix| {
             line.replace(&format!("{prefix}…"), self.ids.get(prefix).map_or("", String::as_str))
         });
-        line.replace(RELAY_SHOWN, self.relay.as_ref().map_or(RELAY_SHOWN, |(_, url)| url))
+        let line = line.replace(RELAY_SHOWN, self.relay.as_ref().map_or(RELAY_SHOWN, |(_, url)| url));
+        let Some(http) = &self.http else { return line };
+        // The address that is meant where none is said.
+        let told = line.replace("host start --http ", &format!("host start --http {HTTP_SHOWN} "));
+        told.replace(&format!("{HTTP_SHOWN} {HTTP_SHOWN}"), HTTP_SHOWN).replace(HTTP_SHOWN, http)
     }
 
     /// What was printed, with home and relay where the pages have them.
     fn shown(&mut self, machine: &str, printed: &[u8]) -> String {
         let home = self.home(machine).path().display().to_string();
         let text = String::from_utf8_lossy(printed).replace(&home, HOME_SHOWN);
-        text.replace(self.relay.as_ref().map_or(RELAY_SHOWN, |(_, url)| url), RELAY_SHOWN)
+        let text = text.replace(self.relay.as_ref().map_or(RELAY_SHOWN, |(_, url)| url), RELAY_SHOWN);
+        self.http.as_ref().map_or_else(|| text.clone(), |http| text.replace(http, HTTP_SHOWN))
     }
 
     /// Its status and all that it prints.
     fn runs(&mut self, machine: &str, line: &str) -> (i32, String) {
-        let script = format!("exec 2>&1; (exit {}); {}", self.status, self.meant(line));
+        let script = format!("exec 2>&1; {CURL}\n(exit {}); {}", self.status, self.meant(line));
         let output = self.shell(machine, &script).output().unwrap();
         (output.status.code().unwrap_or(-1), self.shown(machine, &output.stdout))
     }
@@ -182,14 +208,18 @@ impl Player {
         let fitted = if looks { poll(&mut fits).is_some() } else { fits() };
         let (status, printed) = last;
         assert!(fitted, "{at}: {line}\nended with {status} and printed:\n{printed}\nthe page says:\n{below}");
+        self.remember(&printed);
+        self.status = status;
+        self.commands += 1;
+    }
+
+    fn remember(&mut self, printed: &str) {
         for prefix in IDS {
             let starts = |word: &&str| word.starts_with(prefix);
             if let Some(id) = printed.split(|c: char| c.is_whitespace() || "(),;\"".contains(c)).rfind(starts) {
                 self.ids.insert(prefix, id.to_owned());
             }
         }
-        self.status = status;
-        self.commands += 1;
     }
 
     fn starts_beside(&mut self, told: &Told, at: &str) {
@@ -222,18 +252,30 @@ impl Player {
         self.commands += 1;
     }
 
-    /// Whether the program takes this command line.
+    /// The program takes this command line.
     pub fn parses(&mut self, line: &str, at: &str) {
+        let refused = self.refuses(line);
+        assert!(refused.is_none(), "{at}: {line}\n{}", refused.unwrap_or_default());
+    }
+
+    /// What the program says to a command line that it does not take.
+    pub fn refuses(&mut self, line: &str) -> Option<String> {
         let simple = line.split(" | ").next().unwrap_or(line).split(" #").next().unwrap_or(line);
-        if !simple.starts_with("holdfast ") {
-            return;
+        // `--version` asks for no help, and a name in capitals is no command.
+        let is_general = simple.split(' ').nth(1).is_some_and(|word| word.chars().all(|c| c.is_ascii_uppercase()));
+        if !simple.starts_with("holdfast ") || simple.ends_with(" --version") || is_general {
+            return None;
         }
-        let simple = simple.replace(['[', ']', '…'], "");
+        let simple = simple.replace("<Tab>", "").replace(['[', ']', '…'], "");
         let script = format!("exec 2>&1; {ASKS_FOR_HELP}{simple}");
         let output = self.shell("", &script).output().unwrap();
         let printed = self.shown("", &output.stdout);
-        assert!(output.status.success() && printed.contains("Usage: "), "{at}: {line}\n{printed}");
         self.commands += 1;
+        // HANDLE or NAME stands for something that has a form: that alone may be wrong with it.
+        let value = printed.split_once("invalid value '").and_then(|(_, rest)| rest.split('\'').next());
+        let is_placeholder = value.is_some_and(|value| value.chars().all(|c| c.is_ascii_uppercase()));
+        let is_taken = output.status.success() && printed.contains("Usage: ");
+        (!is_taken && !is_placeholder).then_some(printed)
     }
 }
 
