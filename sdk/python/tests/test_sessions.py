@@ -111,9 +111,10 @@ async def test_the_same_key_runs_once(client: aio.Client, home: TestHome) -> Non
 
 async def test_a_run_that_only_its_key_knows_is_waited_for_as_any_other(home: TestHome) -> None:
     # A host wrote the key down and was killed before it made the session: nobody finds this run by its id.
-    known = {"key": "k", "session": f"ses_{'0' * 26}", "run": f"run_{'0' * 26}", "command": "exit 3", "own": True, "created_ms": 5}
+    known = {"key": "k", "session": f"ses_{'0' * 26}", "run": f"run_{'0' * 26}"}
+    known |= {"command": "exit 3", "own": True, "created_ms": 5}
     (home.path / "runs").mkdir(mode=0o700)
-    (home.path / "runs" / f"{'k'.encode().hex()}.json").write_text(json.dumps(known))
+    (home.path / "runs" / f"{b'k'.hex()}.json").write_text(json.dumps(known))
     async with aio.connect() as client:
         run = await client.start("exit 3", key="k", shared=True)
         assert (run.id, run.view.state) == (known["run"], "lost")
