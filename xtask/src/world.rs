@@ -58,6 +58,43 @@ impl Drop for World {
             works(self.run(&self.holdfast).args(["--as", "agent:tester"]).args(args));
             works(self.run(&self.holdfast).args(args));
         }
+        // Shells that the host keeps ahead for agents are in no list, and wait for its next start.
+        for keeper in keepers(&self.home) {
+            works(Command::new("kill").args(["-9", &keeper]));
+        }
         let _ = fs::remove_dir_all(&self.home);
+    }
+}
+
+/// Processes that run a program of this home.
+fn keepers(home: &Path) -> Vec<String> {
+    let place = home.join("bin").into_os_string().into_encoded_bytes();
+    let runs_it = |pid: &String| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(&place));
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().into_string().ok());
+    pids.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(runs_it).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_a_program_of_a_home_is_found_and_nothing_else() {
+        let home = std::env::temp_dir().join(format!("hfkeepers{}", std::process::id()));
+        fs::create_dir_all(home.join("bin")).unwrap();
+        let program = home.join("bin/sleep");
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = Command::new(&program).arg("1000").spawn().unwrap();
+        // Its words are those of the program once it runs.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let mut found = keepers(&home);
+        while found.is_empty() && std::time::Instant::now() < deadline {
+            found = keepers(&home);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_dir_all(&home).unwrap();
+        assert_eq!(found, [child.id().to_string()]);
     }
 }
